@@ -1,0 +1,3 @@
+//! The load generator of pgdyno; this file only dispatches.
+
+fn main() {}

@@ -1,0 +1,358 @@
+"""The boundary between lab and engine: the plan that goes in, the summary and intervals that come out.
+
+These shapes are written twice, here and in `engine/src/plan.rs` and `engine/src/results.rs`;
+`docs/schemas/` holds the JSON Schemas generated from this file and `tests/pg/test_contract.py` holds
+both halves to them. A changed shape raises `CONTRACT_VERSION`; files of older versions stay readable.
+
+Times are `_ns` on the engine's monotonic clock; `ClockAnchor` ties that clock to the wall clock.
+Secrets never stand here: a password reaches the engine as PGPASSWORD in its environment.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+CONTRACT_VERSION = 1
+
+
+class Noun(BaseModel):
+    """Base of everything that is written to disk: frozen, and closed to unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+Protocol = Literal["simple", "extended", "prepared"]
+EngineOutcome = Literal["completed", "interrupted", "aborted"]
+EnginePhase = Literal["warmup", "measurement"]
+
+
+class Failure(Noun):
+    """A result column that says whether a statement did its work, for functions that swallow errors.
+
+    A row whose column `column` holds anything but `success` makes its transaction failed (other).
+    """
+
+    column: str
+    success: str
+
+
+class TransactionType(Noun):
+    """One named kind of transaction: a script in pgbench's language and its weight in the mix."""
+
+    name: str
+    weight: int = Field(ge=0)
+    source: str = Field(description="file name for messages")
+    script: str
+    failure: Failure | None = None
+
+
+class ClosedLoop(Noun):
+    """A client starts its next transaction when its last one has finished and it has thought."""
+
+    kind: Literal["closed"] = "closed"
+    think_time_s: float = Field(default=0.0, ge=0)
+
+
+class OpenLoop(Noun):
+    """Transactions arrive at `rate_per_s` whether or not earlier ones have finished."""
+
+    kind: Literal["open"] = "open"
+    rate_per_s: float = Field(gt=0)
+    arrival: Literal["poisson", "constant"] = "poisson"
+
+
+Load = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+
+
+class Plan(Noun):
+    """What the engine is told: `plan.json`. Exactly one of the two lengths is given."""
+
+    version: Literal[1] = 1
+    name: str
+    conninfo: str = Field(description="libpq conninfo or URI, without a password")
+    protocol: Protocol = "prepared"
+    clients: int = Field(ge=1)
+    threads: int = Field(default=0, ge=0, description="0: by the engine's own rule")
+    cpus: tuple[int, ...] = Field(default=(), description="CPUs to pin worker threads to; empty: none")
+    reactor: Literal["auto", "io_uring", "epoll"] = "auto"
+    seed: int = Field(ge=0, lt=2**64)
+    load: Load = ClosedLoop()
+    warmup_s: float = Field(default=0.0, ge=0)
+    duration_s: float | None = Field(default=None, gt=0)
+    transactions_per_client: int | None = Field(default=None, ge=1)
+    interval_s: float = Field(default=1.0, gt=0)
+    connect_deadline_s: float = Field(default=30.0, gt=0)
+    drain_deadline_s: float = Field(default=30.0, gt=0)
+    variables: dict[str, str] = Field(default_factory=dict, description="as pgbench's -D")
+    transaction_types: tuple[TransactionType, ...] = Field(min_length=1)
+    session_settings: tuple[str, ...] = Field(
+        default=("synchronous_commit",), description="settings read with SHOW in a session of the load"
+    )
+    output_dir: str
+
+
+class Failed(Noun):
+    """Transactions that failed, by class of SQLSTATE. `failed` is the sum of the four."""
+
+    serialization: int = 0
+    deadlock: int = 0
+    other: int = 0
+    connection: int = 0
+
+    @property
+    def total(self) -> int:
+        """All failed transactions."""
+        return self.serialization + self.deadlock + self.other + self.connection
+
+
+class Counters(Noun):
+    """A partition: scheduled = committed + failed + unknown + skipped + in_flight_at_end."""
+
+    scheduled: int = 0
+    committed: int = 0
+    failed: Failed = Failed()
+    unknown: int = 0
+    skipped: int = 0
+    in_flight_at_end: int = 0
+    retried: int = 0
+    retries: int = 0
+
+
+class Series(Noun):
+    """Times of one kind: exact count, sum and sum of squares; percentiles from the histogram."""
+
+    count: int
+    sum_ns: int
+    sum_squares_ns2: int
+    min_ns: int
+    max_ns: int
+    p50_ns: int
+    p90_ns: int
+    p95_ns: int
+    p99_ns: int
+    p99_9_ns: int
+    p99_99_ns: int
+
+    @property
+    def mean_ns(self) -> float:
+        """Arithmetic mean; 0 for an empty series."""
+        return self.sum_ns / self.count if self.count else 0.0
+
+    @property
+    def stddev_ns(self) -> float:
+        """Population standard deviation (as pgbench prints); 0 for an empty series."""
+        if not self.count:
+            return 0.0
+        # In whole numbers first: the two terms are large and nearly equal.
+        variance = (self.count * self.sum_squares_ns2 - self.sum_ns**2) / self.count**2
+        return max(variance, 0.0) ** 0.5
+
+
+class Times(Noun):
+    """Times of committed transactions. Without a schedule there is no lag and response = service."""
+
+    service: Series
+    lag: Series | None = None
+    response: Series | None = None
+
+
+class EngineFacts(Noun):
+    """Which engine did this, and how."""
+
+    version: str
+    reactor: Literal["io_uring", "epoll"]
+    threads: int
+    pid: int
+
+
+class ClockAnchor(Noun):
+    """One instant read on both clocks."""
+
+    monotonic_ns: int
+    wall_unix_ns: int
+
+
+class Timeline(Noun):
+    """When the engine reached what, on its monotonic clock; None where it never did."""
+
+    connect_begin_ns: int
+    connect_end_ns: int | None = None
+    warmup_begin_ns: int | None = None
+    measurement_begin_ns: int | None = None
+    measurement_end_ns: int | None = Field(
+        default=None, description="no transaction was started after this (intended starts count)"
+    )
+    drain_end_ns: int | None = Field(default=None, description="the last one in flight had finished")
+
+
+class TransactionTypeResult(Noun):
+    """What became of one transaction type during the measurement."""
+
+    name: str
+    weight: int
+    counters: Counters
+    server_commits: int
+    times: Times
+
+
+class StatementResult(Noun):
+    """One command of one script. `number` counts commands from 1; meta commands are timed too."""
+
+    transaction_type: str
+    number: int
+    kind: Literal["sql", "meta"]
+    text: str
+    time: Series
+    rows: int
+    errors: int
+
+
+class ErrorSeen(Noun):
+    """One kind of error: same SQLSTATE, same place. `message` is the first one's primary text."""
+
+    sqlstate: str | None
+    message: str
+    transaction_type: str | None
+    statement: int | None
+    phase: EnginePhase | None
+    count: int
+    first_ns: int
+    last_ns: int
+
+
+class ClientResult(Noun):
+    """One client's share of the measurement: the basis of fairness."""
+
+    committed: int
+    sum_service_ns: int
+
+
+class OwnCost(Noun):
+    """What the measurement cost the engine itself (all its threads, begin to end of measurement)."""
+
+    cpu_user_ns: int
+    cpu_sys_ns: int
+    max_rss_bytes: int
+    loops: int = Field(description="turns of the reactors")
+    events: int = Field(description="completions handled; events / loops is the batch size")
+
+
+class Summary(Noun):
+    """What the engine found: `summary.json`, written when it ends, however it ends."""
+
+    version: Literal[1] = 1
+    engine: EngineFacts
+    outcome: EngineOutcome
+    message: str | None = Field(default=None, description="why it was not completed")
+    clock: ClockAnchor
+    timeline: Timeline
+    clients_asked: int
+    clients_connected: int
+    connect_time: Series | None = None
+    server_version: str | None = None
+    session_settings: dict[str, str]
+    warmup: Counters
+    warmup_by_type: dict[str, Counters]
+    warmup_server_commits: int
+    measurement: Counters
+    server_commits: int
+    times: Times
+    transaction_types: tuple[TransactionTypeResult, ...]
+    statements: tuple[StatementResult, ...]
+    clients: tuple[ClientResult, ...]
+    errors: tuple[ErrorSeen, ...]
+    own_cost: OwnCost | None = None
+
+    @property
+    def measured_s(self) -> float | None:
+        """Length of the measurement: first to last permitted start."""
+        begin, end = self.timeline.measurement_begin_ns, self.timeline.measurement_end_ns
+        return None if begin is None or end is None else (end - begin) / 1e9
+
+    @property
+    def throughput_per_s(self) -> float | None:
+        """Committed transactions that started in the measurement, per second of it.
+
+        Counting by start is unbiased: those under way when it began belong to the warm-up, those
+        under way when it ended are completed and counted.
+        """
+        measured_s = self.measured_s
+        return self.measurement.committed / measured_s if measured_s else None
+
+    @property
+    def throughput_with_connect_per_s(self) -> float | None:
+        """As `throughput_per_s`, with the time it took to connect all clients in the denominator."""
+        measured_s, connected = self.measured_s, self.timeline.connect_end_ns
+        if not measured_s or connected is None:
+            return None
+        connect_s = (connected - self.timeline.connect_begin_ns) / 1e9
+        return self.measurement.committed / (measured_s + connect_s)
+
+
+class IntervalType(Noun):
+    """One transaction type within one interval."""
+
+    counters: Counters
+    service: Series
+    lag: Series | None = None
+    response: Series | None = None
+
+
+class Interval(Noun):
+    """One line of `intervals.jsonl`: what completed between `begin_ns` and `end_ns`.
+
+    A transaction belongs to the phase it was started in, so the first seconds of the measurement may
+    be covered by one more line of phase `warmup` for those still under way when the warm-up ended.
+    The lines of a phase add up to its totals in the summary.
+    """
+
+    version: Literal[1] = 1
+    phase: EnginePhase
+    begin_ns: int
+    end_ns: int
+    counters: Counters
+    server_commits: int
+    in_flight: int
+    times: Times
+    types: dict[str, IntervalType]
+    cpu_user_ns: int
+    cpu_sys_ns: int
+
+
+class LoadSection(Noun):
+    """One part of a workload's `load.sql`, run over the ranges of 1…`rows`.
+
+    `script` is either SQL that uses `:lo` and `:hi`, or a `COPY … FROM STDIN;` followed by a template
+    of one row, which the engine fills in for every `:row` of a range:
+
+        COPY pgbench_accounts (aid, bid, abalance) FROM STDIN;
+        \\set bid (:row - 1) / 100000 + 1
+        :row<TAB>:bid<TAB>0
+        \\.
+    """
+
+    name: str
+    rows: int = Field(ge=0)
+    source: str
+    script: str
+
+
+class LoadPlan(Noun):
+    """What `pgdyno-engine load` is told. It prints one `LoadProgress` line about four times a second."""
+
+    version: Literal[1] = 1
+    conninfo: str
+    connections: int = Field(ge=1)
+    variables: dict[str, str] = {}
+    sections: tuple[LoadSection, ...]
+
+
+class LoadProgress(Noun):
+    """One line of `pgdyno-engine load`'s output; the last one of a section has rows_done = rows_total."""
+
+    section: str
+    rows_done: int
+    rows_total: int
+    elapsed_ns: int

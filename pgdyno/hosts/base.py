@@ -1,0 +1,89 @@
+"""The protocol of a host: a place where commands run and files lie. Five verbs.
+
+Everything the lab does outside its own process goes through a `Host`, so that a remote one can stand
+where the local one does. Commands are lists of words, never shell text. Every call has a deadline.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run. `user` None: as ourselves; `cpus` empty: anywhere."""
+
+    words: Sequence[str]
+    user: str | None = None
+    folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cpus: tuple[int, ...] = ()
+    input_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """How a command ended. `status` is negative for a signal, as in `subprocess`."""
+
+    status: int
+    output: str
+    error: str
+
+
+class Process(Protocol):
+    """A process under way. It dies with the lab, even when the lab is killed."""
+
+    @property
+    def pid(self) -> int:
+        """Process number on its host."""
+        ...
+
+    @property
+    def output(self) -> IO[bytes] | None:
+        """Its standard output where that was asked for."""
+        ...
+
+    def status(self) -> int | None:
+        """Exit status, or None while it runs."""
+        ...
+
+    def send(self, signal_number: signal.Signals) -> None:
+        """Send a signal; nothing happens when it is gone."""
+        ...
+
+    def wait(self, *, deadline_s: float) -> int:
+        """Exit status; raises `PgdynoError` when it still runs after `deadline_s`."""
+        ...
+
+
+class Host(Protocol):
+    """A machine. `name` is what a placement says."""
+
+    @property
+    def name(self) -> str:
+        """Name in placements and reports."""
+        ...
+
+    def run(self, command: Command, *, deadline_s: float) -> Completed:
+        """Run to its end. A non-zero status is returned, not raised; a missed deadline is raised."""
+        ...
+
+    def start(self, command: Command, *, log: Path | None, pipe: bool) -> Process:
+        """Start and return at once. Standard error goes to `log`; output to a pipe when asked."""
+        ...
+
+    def read_text(self, path: Path) -> str | None:
+        """A file's text, or None where it is missing or unreadable."""
+        ...
+
+    def put(self, source: Path, target: Path) -> None:
+        """Copy a file onto the host."""
+        ...
+
+    def get(self, source: Path, target: Path) -> None:
+        """Copy a file from the host."""
+        ...

@@ -1,0 +1,262 @@
+"""The nouns of an experiment and of what it leaves on disk: frozen values, no behaviour but arithmetic.
+
+An `Experiment` asks a question with `Variant`s; each `Trial` is one independent execution of one of
+them, from known state to stored result, in named `Phase`s. Every class here is written to a run
+folder; `docs/results-format.md` describes the files and `docs/schemas/` holds their JSON Schemas.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pgdyno.contract import Noun, Protocol
+
+FORMAT_VERSION = 1
+
+ParameterValue = bool | int | float | str
+
+
+class WorkloadChoice(Noun):
+    """Which workload, with every parameter written out."""
+
+    name: str = Field(description="a catalogue name, or the folder or .sql file it came from")
+    parameters: dict[str, ParameterValue] = {}
+    weights: dict[str, int] = Field(default={}, description="transaction type → weight, where not default")
+
+
+class SystemChoice(Noun):
+    """Which PostgreSQL: a private one of a version or path with settings, or the person's own."""
+
+    pg: str | None = Field(default=None, description="version or path; none: the newest found")
+    settings: dict[str, str] = {}
+    data: str | None = Field(default=None, description="data folder to keep; none: temporary, removed")
+    tcp: bool = Field(default=False, description="listen on loopback too, with a generated password")
+    port: int | None = Field(default=None, description="port of a private server; none: a free one")
+    dsn: str | None = Field(default=None, description="your server (no password is stored)")
+
+
+class LoadChoice(Noun):
+    """How hard and how long."""
+
+    clients: int = Field(default=16, ge=1)
+    threads: int = Field(default=0, ge=0, description="0: by the engine's own rule")
+    protocol: Protocol = "prepared"
+    warmup_s: float = Field(default=10.0, ge=0)
+    duration_s: float | None = 60.0
+    transactions_per_client: int | None = None
+    rate_per_s: float | None = Field(default=None, description="open loop; none: closed loop")
+    think_time_s: float = 0.0
+    interval_s: float = 1.0
+    seed: int = 0
+    reload: bool = Field(default=False, description="load again even where loaded data fits")
+    prewarm: bool = True
+
+
+class Variant(Noun):
+    """One combination of levels: what one trial runs."""
+
+    name: str
+    workload: WorkloadChoice
+    system: SystemChoice
+    load: LoadChoice
+
+
+class Experiment(Noun):
+    """`experiment.toml` as resolved: every default written out, so that it can be run again."""
+
+    version: Literal[1] = 1
+    id: str
+    name: str
+    question: str | None = None
+    created: str = Field(description="UTC, ISO 8601")
+    pgdyno_version: str
+    variants: tuple[Variant, ...] = Field(min_length=1)
+    baseline: str | None = None
+    replicates: int = 1
+    order_seed: int = 0
+
+
+PhaseName = Literal["provision", "load", "prewarm", "warmup", "measure", "check", "collect", "reset"]
+TrialOutcome = Literal["completed", "interrupted", "failed"]
+
+
+class Phase(Noun):
+    """One named part of a trial. Seconds since the trial began; `end_s` None where it did not end."""
+
+    name: PhaseName
+    begin_s: float
+    end_s: float | None = None
+    note: str | None = None
+
+
+class StateIdentity(Noun):
+    """Whether loaded data may be reused: equal `digest`, equal data. The rest says what went into it."""
+
+    digest: str
+    server_version_num: int
+    block_size: int
+    wal_block_size: int
+    initdb_options: tuple[str, ...] = ()
+    workload: str
+    data_version: int
+    parameters: dict[str, ParameterValue]
+
+
+class Placement(Noun):
+    """Where a role runs: a host and the CPUs it may use."""
+
+    host: str
+    cpus: tuple[int, ...]
+
+
+DurabilityClass = Literal["D0", "D1", "D2", "D3", "D3w", "D4", "D?", "none"]
+
+
+class Durability(Noun):
+    """What an acknowledged commit is worth. `none`: nothing was written, so no class applies."""
+
+    durability_class: DurabilityClass
+    because: tuple[str, ...] = Field(description="the evidence, one sentence each")
+    unlogged_tables: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """As printed beside a throughput: `D2`, `D1 +unlogged`."""
+        return self.durability_class + (" +unlogged" if self.unlogged_tables else "")
+
+
+class LoadStep(Noun):
+    """One timed step of loading data: create, rows, indexes or vacuum."""
+
+    name: Literal["create", "rows", "indexes", "vacuum"]
+    duration_s: float
+    rows: int | None = None
+    bytes: int | None = None
+
+
+class LoadReport(Noun):
+    """How the data came to be there."""
+
+    reused: bool
+    reason: str
+    steps: tuple[LoadStep, ...] = ()
+    data_bytes: int | None = None
+    memory_bytes: int | None = None
+
+
+class PrewarmReport(Noun):
+    """What was done to bring data into memory, and what share of it is there now."""
+
+    method: Literal["pg_prewarm", "read", "none"]
+    duration_s: float
+    bytes: int
+    shared_buffers_share: float | None = None
+
+
+class CheckResult(Noun):
+    """One rule of one check. `undecided`: it could not be judged, and `detail` says why."""
+
+    check: str
+    rule: str
+    after: Literal["load", "measurement"]
+    verdict: Literal["held", "broken", "undecided"]
+    detail: str
+
+
+class Trial(Noun):
+    """`trial.json`: one execution of one variant, rewritten whenever a phase begins or ends."""
+
+    version: Literal[1] = 1
+    number: int
+    variant: str
+    replicate: int = 1
+    began: str = Field(description="UTC, ISO 8601")
+    outcome: TrialOutcome | None = Field(default=None, description="None while it runs")
+    reason: str | None = None
+    phases: tuple[Phase, ...] = ()
+    state: StateIdentity | None = None
+    placement: dict[str, Placement] = Field(default={}, description="role → host and CPUs")
+    durability: Durability | None = None
+    load: LoadReport | None = None
+    prewarm: PrewarmReport | None = None
+
+
+class TableSize(Noun):
+    """One table or index and its size."""
+
+    schema_name: str
+    name: str
+    kind: Literal["table", "index", "toast", "materialized view", "partitioned table"]
+    table: str | None = Field(default=None, description="the table an index belongs to")
+    unlogged: bool = False
+    bytes: int
+    rows_estimate: int | None = None
+
+
+class Sizes(Noun):
+    """`sizes.json`: before and after the measurement."""
+
+    version: Literal[1] = 1
+    database_bytes_before: int
+    database_bytes_after: int | None = None
+    before: tuple[TableSize, ...]
+    after: tuple[TableSize, ...] = ()
+
+
+class SettingValue(Noun):
+    """A server setting and where it comes from."""
+
+    name: str
+    value: str = Field(description="as SHOW prints it, with its unit")
+    default: str | None = Field(default=None, description="compiled-in value")
+    source: str
+
+
+class Settings(Noun):
+    """`settings.json`: the server, and the settings that differ from what it was compiled with."""
+
+    version: Literal[1] = 1
+    server_version: str
+    server_version_num: int
+    non_default: tuple[SettingValue, ...]
+    all: dict[str, str]
+
+
+class HostFacts(Noun):
+    """One host: what it is, as far as it can be told."""
+
+    name: str
+    cpu_model: str | None = None
+    cpus: int
+    memory_bytes: int
+    swap_bytes: int = 0
+    kernel: str
+    operating_system: str | None = None
+    virtualization: str | None = None
+    frequency_governor: str | None = None
+    transparent_huge_pages: str | None = None
+    clock_source: str | None = None
+
+
+class StorageFacts(Noun):
+    """The storage below a folder."""
+
+    folder: str
+    filesystem: str
+    device: str | None = None
+    mount_options: str | None = None
+    scheduler: str | None = None
+    write_cache: str | None = None
+    free_bytes: int | None = None
+
+
+class Environment(Noun):
+    """`environment.json`: hosts, storage and the tools' own versions."""
+
+    version: Literal[1] = 1
+    pgdyno_version: str
+    hosts: tuple[HostFacts, ...]
+    storage: tuple[StorageFacts, ...] = ()
+    python_version: str

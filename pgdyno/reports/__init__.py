@@ -1,0 +1,1 @@
+"""Reports: they render what is stored and compute nothing that a verdict depends on."""

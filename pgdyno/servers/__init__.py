@@ -1,0 +1,1 @@
+"""PostgreSQL servers: found, started, configured, stopped, and always cleaned up."""

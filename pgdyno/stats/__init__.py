@@ -1,0 +1,1 @@
+"""Statistics, pure: numbers in, numbers with uncertainty out."""

@@ -1,0 +1,1 @@
+"""Workloads as data: a folder each, found and validated by `catalog`."""
