@@ -1,3 +1,3 @@
-"""pgdyno: a dynamometer for PostgreSQL. A known load, everything watched, an answer worth something."""
+"""pgdyno, a dynamometer for PostgreSQL: a known load, everything watched, a sound answer."""
 
 __version__ = "0.1.0"

@@ -1,8 +1,8 @@
-"""The boundary between lab and engine: the plan that goes in, the summary and intervals that come out.
+"""The boundary between lab and engine: the plan that goes in, summary and intervals that come out.
 
 These shapes are written twice, here and in `engine/src/plan.rs` and `engine/src/results.rs`;
-`docs/schemas/` holds the JSON Schemas generated from this file and `tests/pg/test_contract.py` holds
-both halves to them. A changed shape raises `CONTRACT_VERSION`; files of older versions stay readable.
+`docs/schemas/` holds the JSON Schemas generated from this file, and a test holds both halves to
+them. A changed shape raises `CONTRACT_VERSION`; files of older versions stay readable.
 
 Times are `_ns` on the engine's monotonic clock; `ClockAnchor` ties that clock to the wall clock.
 Secrets never stand here: a password reaches the engine as PGPASSWORD in its environment.
@@ -10,6 +10,7 @@ Secrets never stand here: a password reaches the engine as PGPASSWORD in its env
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,7 +30,7 @@ EnginePhase = Literal["warmup", "measurement"]
 
 
 class Failure(Noun):
-    """A result column that says whether a statement did its work, for functions that swallow errors.
+    """A result column that says whether a statement worked, for functions that swallow errors.
 
     A row whose column `column` holds anything but `success` makes its transaction failed (other).
     """
@@ -75,7 +76,9 @@ class Plan(Noun):
     protocol: Protocol = "prepared"
     clients: int = Field(ge=1)
     threads: int = Field(default=0, ge=0, description="0: by the engine's own rule")
-    cpus: tuple[int, ...] = Field(default=(), description="CPUs to pin worker threads to; empty: none")
+    cpus: tuple[int, ...] = Field(
+        default=(), description="CPUs to pin worker threads to; empty: none"
+    )
     reactor: Literal["auto", "io_uring", "epoll"] = "auto"
     seed: int = Field(ge=0, lt=2**64)
     load: Load = ClosedLoop()
@@ -88,7 +91,8 @@ class Plan(Noun):
     variables: dict[str, str] = Field(default_factory=dict, description="as pgbench's -D")
     transaction_types: tuple[TransactionType, ...] = Field(min_length=1)
     session_settings: tuple[str, ...] = Field(
-        default=("synchronous_commit",), description="settings read with SHOW in a session of the load"
+        default=("synchronous_commit",),
+        description="settings read with SHOW in a session of the load",
     )
     output_dir: str
 
@@ -147,11 +151,11 @@ class Series(Noun):
             return 0.0
         # In whole numbers first: the two terms are large and nearly equal.
         variance = (self.count * self.sum_squares_ns2 - self.sum_ns**2) / self.count**2
-        return max(variance, 0.0) ** 0.5
+        return math.sqrt(max(variance, 0.0))
 
 
 class Times(Noun):
-    """Times of committed transactions. Without a schedule there is no lag and response = service."""
+    """Times of committed transactions. Without a schedule: no lag, and response = service."""
 
     service: Series
     lag: Series | None = None
@@ -184,7 +188,9 @@ class Timeline(Noun):
     measurement_end_ns: int | None = Field(
         default=None, description="no transaction was started after this (intended starts count)"
     )
-    drain_end_ns: int | None = Field(default=None, description="the last one in flight had finished")
+    drain_end_ns: int | None = Field(
+        default=None, description="the last one in flight had finished"
+    )
 
 
 class TransactionTypeResult(Noun):
@@ -230,7 +236,7 @@ class ClientResult(Noun):
 
 
 class OwnCost(Noun):
-    """What the measurement cost the engine itself (all its threads, begin to end of measurement)."""
+    """What the measurement cost the engine itself (all its threads, from its begin to its end)."""
 
     cpu_user_ns: int
     cpu_sys_ns: int
@@ -283,7 +289,7 @@ class Summary(Noun):
 
     @property
     def throughput_with_connect_per_s(self) -> float | None:
-        """As `throughput_per_s`, with the time it took to connect all clients in the denominator."""
+        """As `throughput_per_s`, with the time it took to connect all clients in the divisor."""
         measured_s, connected = self.measured_s, self.timeline.connect_end_ns
         if not measured_s or connected is None:
             return None
@@ -303,8 +309,8 @@ class IntervalType(Noun):
 class Interval(Noun):
     """One line of `intervals.jsonl`: what completed between `begin_ns` and `end_ns`.
 
-    A transaction belongs to the phase it was started in, so the first seconds of the measurement may
-    be covered by one more line of phase `warmup` for those still under way when the warm-up ended.
+    A transaction belongs to the phase it was started in, so the first seconds of the measurement
+    may be covered by one more line of phase `warmup` for those under way when the warm-up ended.
     The lines of a phase add up to its totals in the summary.
     """
 
@@ -322,15 +328,15 @@ class Interval(Noun):
 
 
 class LoadSection(Noun):
-    """One part of a workload's `load.sql`, run over the ranges of 1…`rows`.
+    r"""One part of a workload's `load.sql`, run over the ranges of 1…`rows`.
 
-    `script` is either SQL that uses `:lo` and `:hi`, or a `COPY … FROM STDIN;` followed by a template
-    of one row, which the engine fills in for every `:row` of a range:
+    `script` is either SQL that uses `:lo` and `:hi`, or a `COPY … FROM STDIN;` followed by a
+    template of one row, which the engine fills in for every `:row` of a range:
 
         COPY pgbench_accounts (aid, bid, abalance) FROM STDIN;
-        \\set bid (:row - 1) / 100000 + 1
+        \set bid (:row - 1) / 100000 + 1
         :row<TAB>:bid<TAB>0
-        \\.
+        \.
     """
 
     name: str
@@ -340,7 +346,7 @@ class LoadSection(Noun):
 
 
 class LoadPlan(Noun):
-    """What `pgdyno-engine load` is told. It prints one `LoadProgress` line about four times a second."""
+    """What `pgdyno-engine load` is told. It prints a `LoadProgress` line four times a second."""
 
     version: Literal[1] = 1
     conninfo: str
@@ -350,7 +356,7 @@ class LoadPlan(Noun):
 
 
 class LoadProgress(Noun):
-    """One line of `pgdyno-engine load`'s output; the last one of a section has rows_done = rows_total."""
+    """One line of `pgdyno-engine load`'s output; a section's last has rows_done = rows_total."""
 
     section: str
     rows_done: int

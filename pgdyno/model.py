@@ -1,4 +1,4 @@
-"""The nouns of an experiment and of what it leaves on disk: frozen values, no behaviour but arithmetic.
+"""The nouns of an experiment and of what it leaves on disk: frozen values, next to no behaviour.
 
 An `Experiment` asks a question with `Variant`s; each `Trial` is one independent execution of one of
 them, from known state to stored result, in named `Phase`s. Every class here is written to a run
@@ -22,17 +22,23 @@ class WorkloadChoice(Noun):
     """Which workload, with every parameter written out."""
 
     name: str = Field(description="a catalogue name, or the folder or .sql file it came from")
-    parameters: dict[str, ParameterValue] = {}
-    weights: dict[str, int] = Field(default={}, description="transaction type → weight, where not default")
+    parameters: dict[str, ParameterValue] = Field(default={})
+    weights: dict[str, int] = Field(
+        default={}, description="transaction type → weight, where not default"
+    )
 
 
 class SystemChoice(Noun):
     """Which PostgreSQL: a private one of a version or path with settings, or the person's own."""
 
     pg: str | None = Field(default=None, description="version or path; none: the newest found")
-    settings: dict[str, str] = {}
-    data: str | None = Field(default=None, description="data folder to keep; none: temporary, removed")
-    tcp: bool = Field(default=False, description="listen on loopback too, with a generated password")
+    settings: dict[str, str] = Field(default={})
+    data: str | None = Field(
+        default=None, description="data folder to keep; none: temporary, removed"
+    )
+    tcp: bool = Field(
+        default=False, description="listen on loopback too, with a generated password"
+    )
     port: int | None = Field(default=None, description="port of a private server; none: a free one")
     dsn: str | None = Field(default=None, description="your server (no password is stored)")
 
@@ -78,12 +84,14 @@ class Experiment(Noun):
     order_seed: int = 0
 
 
-PhaseName = Literal["provision", "load", "prewarm", "warmup", "measure", "check", "collect", "reset"]
+PhaseName = Literal[
+    "provision", "load", "prewarm", "warmup", "measure", "check", "collect", "reset"
+]
 TrialOutcome = Literal["completed", "interrupted", "failed"]
 
 
 class Phase(Noun):
-    """One named part of a trial. Seconds since the trial began; `end_s` None where it did not end."""
+    """One part of a trial. Seconds since the trial began; `end_s` None where it did not end."""
 
     name: PhaseName
     begin_s: float
@@ -92,7 +100,7 @@ class Phase(Noun):
 
 
 class StateIdentity(Noun):
-    """Whether loaded data may be reused: equal `digest`, equal data. The rest says what went into it."""
+    """Whether loaded data may be reused: equal `digest`, equal data; the rest is its make-up."""
 
     digest: str
     server_version_num: int

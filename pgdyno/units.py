@@ -15,7 +15,16 @@ import re
 
 from pgdyno.errors import InvalidInput
 
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = {
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
 _BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 
@@ -27,7 +36,11 @@ def parse_duration_s(text: str) -> float:
     while rest:
         part = _DURATION_PART.match(rest)
         unit = part.group(2) if part else ""
-        if part is None or (unit and unit not in _SECONDS) or (not unit and part.end() != len(rest)):
+        if (
+            part is None
+            or (unit and unit not in _SECONDS)
+            or (not unit and part.end() != len(rest))
+        ):
             raise InvalidInput(
                 f"'{text}' is not a duration", hint="write it as 60s, 2min, 1h30m or 250ms"
             )
@@ -47,14 +60,16 @@ def parse_rate_per_s(text: str) -> float:
 
 
 def parse_count(text: str) -> int:
-    """A whole number, with `_` or `,` between thousands and `k`, `M`, `G` allowed: `2_000_000`, `2M`."""
+    """A whole number; `_` or `,` between thousands and `k`, `M`, `G` allowed: `2_000_000`, `2M`."""
     match = re.fullmatch(r"\s*(\d[\d_,]*(?:\.\d+)?)\s*([kMG]?)\s*", text)
     if match is not None:
         value = float(match.group(1).replace("_", "").replace(",", ""))
         value *= {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}[match.group(2)]
         if value == int(value):
             return int(value)
-    raise InvalidInput(f"'{text}' is not a whole number", hint="write it as 2000000, 2_000_000 or 2M")
+    raise InvalidInput(
+        f"'{text}' is not a whole number", hint="write it as 2000000, 2_000_000 or 2M"
+    )
 
 
 def parse_bytes(text: str) -> int:
@@ -68,7 +83,7 @@ def parse_bytes(text: str) -> int:
 
 
 def format_duration_ns(ns: float) -> str:
-    """Nanoseconds in the unit people compare response times in: µs below 1 ms, ms below 1 s, then s."""
+    """Nanoseconds in the unit people compare: µs below 1 ms, ms below 1 s, then s."""
     if ns < 1e6:
         return f"{ns / 1e3:.1f} µs"
     if ns < 1e9:

@@ -2,10 +2,10 @@
 
     runs/<time>-<name>-<id>/
       experiment.toml   tags.json   workloads/<name>/…   report.html
-      trials/<nnn>-<variant>/   trial.json plan.json summary.json intervals.jsonl *.hlog observations/ …
+      trials/<nnn>-<variant>/   trial.json plan.json summary.json intervals.jsonl *.hlog …
 
-Every document is written to a temporary name and renamed, so a reader never sees half of one. Whatever
-is missing (a killed run, a failed trial) reads as None or empty: a run folder always opens.
+Every document is written to a temporary name and renamed, so a reader never sees half of one.
+Whatever is missing (a killed run, a failed trial) reads as None or empty: a run always opens.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class StoredTrial:
         return _CHECKS.validate_json(path.read_bytes()) if path.exists() else ()
 
     def intervals(self) -> list[Interval]:
-        """The engine's intervals in the order written. A last line cut off by a kill is left out."""
+        """The engine's intervals in the order written, without a last line cut off by a kill."""
         path = self.folder / "intervals.jsonl"
         if not path.exists():
             return []
@@ -146,7 +146,7 @@ class Run:
 
     @property
     def workloads(self) -> Path:
-        """Where copies of the workloads' folders lie, so that a run can be repeated from here alone."""
+        """Where copies of the workloads lie, so that a run can be repeated from here alone."""
         return self.folder / "workloads"
 
     def set_tags(self, tags: tuple[str, ...]) -> None:
@@ -201,9 +201,13 @@ def find_run(reference: str, output: Path = DEFAULT_OUTPUT) -> Run:
         return found[0]
     if found:
         names = ", ".join(_id(run) for run in found)
-        raise InvalidInput(f"'{reference}' names {len(found)} runs: {names}", hint="give more letters")
-    hint = nearest_hint(reference, [_id(run) for run in runs] + ["last"]) if runs else (
-        f"no runs in {output}; make one with: pgdyno run userlogin"
+        raise InvalidInput(
+            f"'{reference}' names {len(found)} runs: {names}", hint="give more letters"
+        )
+    hint = (
+        nearest_hint(reference, [_id(run) for run in runs] + ["last"])
+        if runs
+        else (f"no runs in {output}; make one with: pgdyno run userlogin")
     )
     raise InvalidInput(f"no run '{reference}' in {output}", hint=hint)
 
@@ -239,7 +243,9 @@ def _read(path: Path, noun: type[_N]) -> _N | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise PgdynoError(f"{path} is not JSON: {error}", hint="was it edited or cut off?") from error
+        raise PgdynoError(
+            f"{path} is not JSON: {error}", hint="was it edited or cut off?"
+        ) from error
     return _validate(path, document, noun)
 
 
@@ -266,5 +272,9 @@ def problems_of(error: ValidationError, path: Path) -> Iterator[str]:
 def _read_json_lines(path: Path) -> pa.Table:
     import pyarrow as pa
 
-    rows = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    rows = [
+        json.loads(line)
+        for line in path.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
     return pa.Table.from_pylist(rows)

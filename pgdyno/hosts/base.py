@@ -1,7 +1,8 @@
 """The protocol of a host: a place where commands run and files lie. Five verbs.
 
-Everything the lab does outside its own process goes through a `Host`, so that a remote one can stand
-where the local one does. Commands are lists of words, never shell text. Every call has a deadline.
+Everything the lab does outside its own process goes through a `Host`, so that a remote one can
+stand where the local one does. Commands are lists of words, never shell text. Every call has a
+deadline.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Host(Protocol):
         ...
 
     def run(self, command: Command, *, deadline_s: float) -> Completed:
-        """Run to its end. A non-zero status is returned, not raised; a missed deadline is raised."""
+        """Run to its end. A non-zero status is returned, a missed deadline is raised."""
         ...
 
     def start(self, command: Command, *, log: Path | None, pipe: bool) -> Process:

@@ -21,7 +21,7 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of an observer's table. `counter`: only ever grows; `gauge`: a value of its time."""
+    """One column of a table. `counter`: only ever grows; `gauge`: a value of its time."""
 
     name: str
     unit: str
