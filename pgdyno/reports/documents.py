@@ -1,0 +1,173 @@
+"""Everything one trial left behind, read once, with what is missing and why.
+
+A report must open for a trial that was killed, failed, or lost a file. So nothing here raises for
+one document: what cannot be read becomes a `Missing`, which the report shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pyarrow as pa
+from pydantic import ValidationError
+
+from pgdyno.contract import Interval, Plan, Summary
+from pgdyno.errors import PgdynoError
+from pgdyno.experiment.store import Run, StoredTrial
+from pgdyno.model import (
+    CheckResult,
+    Environment,
+    Experiment,
+    LoadChoice,
+    Settings,
+    Sizes,
+    Trial,
+    Variant,
+)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """A part that the report cannot show. `what` in the reader's words, `why` one sentence."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDocuments:
+    """One trial's documents; None or empty where they are not there: `missing` then says why."""
+
+    stored: StoredTrial
+    trial: Trial
+    variant: Variant | None
+    plan: Plan | None
+    summary: Summary | None
+    settings: Settings | None
+    sizes: Sizes | None
+    environment: Environment | None
+    checks: tuple[CheckResult, ...]
+    intervals: tuple[Interval, ...]
+    observations: dict[str, pa.Table]
+    missing: tuple[Missing, ...]
+
+    @property
+    def load(self) -> LoadChoice | None:
+        """How hard and how long it was asked to run."""
+        return self.variant.load if self.variant else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocuments:
+    """A run folder's documents."""
+
+    run: Run
+    experiment: Experiment
+    tags: tuple[str, ...]
+    trials: tuple[TrialDocuments, ...]
+
+
+def read_run(run: Run) -> RunDocuments:
+    """Read a run folder.
+
+    Raises `PgdynoError` only where `experiment.toml` or a `trial.json` cannot be read.
+    """
+    experiment = run.experiment
+    variants = {variant.name: variant for variant in experiment.variants}
+    return RunDocuments(
+        run=run,
+        experiment=experiment,
+        tags=run.tags,
+        trials=tuple(_read_trial(stored, variants) for stored in run.trials),
+    )
+
+
+def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocuments:
+    trial = stored.trial
+    damaged: list[Missing] = []
+
+    def attempt(what: str, read: Callable[[], _T], otherwise: _T) -> _T:
+        try:
+            return read()
+        except (PgdynoError, ValidationError, OSError, ValueError, pa.ArrowException) as error:
+            damaged.append(Missing(what=what, why=f"its file is damaged: {_first_line(error)}"))
+            return otherwise
+
+    observations = {
+        name: table
+        for name in stored.observation_names()
+        if (
+            table := attempt(f"observations of {name}", lambda n=name: stored.observations(n), None)
+        )  # type: ignore[misc]
+        is not None
+    }
+    documents = TrialDocuments(
+        stored=stored,
+        trial=trial,
+        variant=variants.get(trial.variant),
+        plan=attempt("what the engine was told", lambda: stored.plan, None),
+        summary=attempt("the engine's summary", lambda: stored.summary, None),
+        settings=attempt("the server's settings", lambda: stored.settings, None),
+        sizes=attempt("sizes of tables and indexes", lambda: stored.sizes, None),
+        environment=attempt("host and storage", lambda: stored.environment, None),
+        checks=attempt("the checks", lambda: stored.checks, ()),
+        intervals=attempt("values over time", lambda: tuple(stored.intervals()), ()),
+        observations=observations,
+        missing=(),
+    )
+    absent = _absent(documents, frozenset(one.what for one in damaged))
+    return replace(documents, missing=(*damaged, *absent))
+
+
+def _absent(documents: TrialDocuments, known: frozenset[str]) -> tuple[Missing, ...]:
+    """What is not there although nothing was damaged, and why as far as the trial tells it."""
+    trial, stored = documents.trial, documents.stored
+    present = {
+        "the engine's summary": documents.summary is not None,
+        "values over time": bool(documents.intervals),
+        "the distribution of response times": stored.histogram_log("transactions") is not None,
+        "CPU, disk, network and WAL over time": bool(documents.observations),
+        "the checks": bool(documents.checks),
+        "the server's settings": documents.settings is not None,
+        "sizes of tables and indexes": documents.sizes is not None,
+        "host and storage": documents.environment is not None,
+        "the durability class": trial.durability is not None,
+        "how the data was loaded": trial.load is not None,
+        "what was done to warm the caches": trial.prewarm is not None,
+    }
+    why = _why_absent(trial)
+    return tuple(
+        Missing(what=what, why=why)
+        for what, there in present.items()
+        if not there and what not in known
+    )
+
+
+def _why_absent(trial: Trial) -> str:
+    if trial.outcome == "completed":
+        return "this trial did not record it"
+    reached = f"during {PHASE_WORDS[trial.phases[-1].name]}" if trial.phases else "at its beginning"
+    if trial.outcome is None:
+        return f"the trial never came to its end: it was last seen {reached}"
+    return f"the trial was {trial.outcome} {reached}, before this was written"
+
+
+PHASE_WORDS = {
+    "provision": "provisioning the server",
+    "load": "loading the data",
+    "prewarm": "warming the caches",
+    "warmup": "the warm-up",
+    "measure": "the measurement",
+    "check": "checking the data",
+    "collect": "collecting files",
+    "reset": "resetting",
+}
+"""A phase's name in the middle of a sentence."""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

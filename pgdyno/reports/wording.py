@@ -1,0 +1,237 @@
+"""The sentences of a report: what ran, what it found, what that is worth. Text only, no layout.
+
+The terminal and the page say the same things in the same words, because both take them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pgdyno.contract import Plan
+from pgdyno.model import Durability, LoadChoice, ParameterValue, SystemChoice, WorkloadChoice
+from pgdyno.reports.documents import PHASE_WORDS, TrialDocuments
+from pgdyno.reports.measured import Measured, Spread
+from pgdyno.units import (
+    format_bytes,
+    format_count,
+    format_duration_ns,
+    format_duration_s,
+    format_per_s,
+    format_share,
+)
+
+DURABILITY_NAMES: Mapping[str, str] = {
+    "D0": "unsafe",
+    "D1": "delayed",
+    "D2": "local",
+    "D3": "replicated",
+    "D3w": "replicated, written",
+    "D4": "applied",
+    "D?": "provider's",
+    "none": "nothing written",
+}
+DURABILITY_COSTS: Mapping[str, str] = {
+    "D0": "A crash of the operating system or a power cut can corrupt the data.",
+    "D1": (
+        "A crash can lose the commits of about the last three wal_writer_delay, also when only the "
+        "postmaster is killed. What is left is consistent."
+    ),
+    "D2": "A crash loses nothing that was acknowledged, as long as the primary's disk survives.",
+    "D3": "The loss of one host loses nothing that was acknowledged.",
+    "D3w": (
+        "The loss of one host loses nothing that was acknowledged, as long as the standby's "
+        "operating system survives."
+    ),
+    "D4": (
+        "The loss of one host loses nothing that was acknowledged, and a read on the synchronous "
+        "standby sees every acknowledged commit."
+    ),
+    "D?": "The storage gives the guarantee: it is the provider's promise, not derived here.",
+    "none": "Nothing was written, so no durability class applies.",
+}
+
+TITLES: Mapping[str, str] = {
+    "throughput": "committed transactions a second; one execution of a script is one transaction",
+    "with connecting": "the same, with the time it took to connect all clients counted in",
+    "server commits": "commits the server acknowledged; a script of two statements outside a block "
+    "commits twice",
+    "response time": "from the moment a transaction was meant to start to its end",
+    "service time": "from sending a transaction's first byte to its end",
+    "schedule lag": "how late a transaction was sent, compared with when it was meant to be",
+    "p50": "half of the transactions were at least this fast (the median)",
+    "p90": "90 of 100 transactions were at least this fast",
+    "p95": "95 of 100 transactions were at least this fast",
+    "p99": "99 of 100 transactions were at least this fast",
+    "p99.9": "999 of 1000 transactions were at least this fast",
+    "p99.99": "9999 of 10 000 transactions were at least this fast",
+    "mean": "arithmetic mean: sum of all times divided by their number",
+    "failed": "transactions that did not commit: serialization, deadlock, other error, connection",
+    "unknown": "commit was sent and never answered: the transaction may have happened or not",
+    "skipped": "transactions never sent, because the engine was hopelessly behind schedule",
+    "durability class": "what an acknowledged commit is worth; compare only within one class",
+    "user": "CPU time in programs",
+    "sys": "CPU time in the kernel",
+    "wait": "CPU idle while a disk was being waited for",
+    "idle": "CPU with nothing to do",
+    "engine": "CPU the load generator itself used",
+    "WAL": "write-ahead log: what PostgreSQL writes before a commit is acknowledged",
+    "fairness": "how evenly clients were served: committed transactions a client",
+    "warm-up": "measured but not counted: caches fill and plans settle",
+    "meta": "a command of the script language, carried out by the engine without the server",
+    "prewarm": "reading the data into memory before the measurement",
+    "fsync": "forcing written data to the disk itself",
+}
+"""What a term means, in one plain sentence; shown when it is pointed at."""
+
+
+def headline(documents: TrialDocuments, measured: Measured | None) -> str:
+    """What the trial found, in one sentence."""
+    if measured is None:
+        return no_result(documents)
+    found = f"{format_count(measured.throughput_per_s)} transactions per second"
+    if measured.throughput_per_s < 100:
+        found = f"{measured.throughput_per_s:.2f} transactions per second"
+    if measured.response is None:
+        return f"{found}, over the {format_duration_s(measured.measured_s)} that were recorded."
+    half = format_duration_ns(measured.response.p50_ns)
+    most = format_duration_ns(measured.response.p99_ns)
+    return f"{found}; half of them within {half}, 99 of 100 within {most}."
+
+
+def no_result(documents: TrialDocuments) -> str:
+    """Why there is no figure to print."""
+    trial = documents.trial
+    reached = PHASE_WORDS[trial.phases[-1].name] if trial.phases else "its beginning"
+    if trial.outcome is None:
+        return f"No result: the trial never came to its end, it was last seen during {reached}."
+    if trial.outcome == "completed":
+        return "No result: nothing was measured."
+    return f"No result: the trial was {trial.outcome} during {reached}."
+
+
+def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, ...]:
+    """What stands against the headline: work cut short, broken checks, many failures."""
+    trial, summary = documents.trial, documents.summary
+    sentences: list[str] = []
+    if trial.outcome is None:
+        sentences.append("This trial never came to its end; what follows is what it had recorded.")
+    elif trial.outcome != "completed":
+        sentences.append(
+            f"This trial was {trial.outcome}" + (f": {trial.reason}" if trial.reason else ".")
+        )
+    if summary is not None and summary.outcome != "completed":
+        why = f": {summary.message}" if summary.message else "."
+        sentences.append(f"The engine's work was {summary.outcome}{why}")
+    broken = [one for one in documents.checks if one.verdict == "broken"]
+    if broken:
+        names = ", ".join(f"{one.check} ({one.rule})" for one in broken)
+        sentences.append(f"The data is wrong: {len(broken)} check(s) broken: {names}.")
+    if measured is not None and measured.partial and summary is None:
+        sentences.append(
+            "There is no summary of the engine: figures are added up from its intervals, "
+            "and percentiles over the whole measurement are not known."
+        )
+    if measured is not None and measured.failed_share >= 0.01:
+        sentences.append(
+            f"{format_share(measured.failed_share)} of the transactions failed; "
+            "throughput counts only those that committed."
+        )
+    return tuple(sentences)
+
+
+def anecdote(trials: int, spread: Spread | None, run_name: str) -> str:
+    """What one trial is worth, and what the movement inside it is not."""
+    if trials != 1:
+        return f"{trials} trials stand behind this experiment; each is shown by itself."
+    inside = ""
+    if spread is not None:
+        inside = (
+            f" Inside it, throughput moved between {format_per_s(spread.lowest_per_s)} and "
+            f"{format_per_s(spread.highest_per_s)} (standard deviation "
+            f"{format_share(spread.share)} over {spread.intervals} intervals); "
+            "that is unsteadiness, not a confidence interval."
+        )
+    return (
+        "One trial is an anecdote: how far a second one would differ is not known."
+        f"{inside} To see another: {repeat_command(run_name)}"
+    )
+
+
+def repeat_command(run_name: str) -> str:
+    """The command that runs the same again."""
+    return f"pgdyno rerun {run_name}"
+
+
+def workload_words(workload: WorkloadChoice) -> str:
+    """`userlogin (users=2000000, shards=2)`."""
+    if not workload.parameters:
+        return workload.name
+    words = ", ".join(f"{name}={value_words(value)}" for name, value in workload.parameters.items())
+    return f"{workload.name} ({words})"
+
+
+def value_words(value: ParameterValue) -> str:
+    """A parameter as the command line takes it, with groups of digits for the eye."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return format_count(value) if isinstance(value, int) and abs(value) >= 10_000 else str(value)
+
+
+def server_words(documents: TrialDocuments) -> str:
+    """`PostgreSQL 15.18 (private)`, as far as it is known."""
+    version = documents.settings.server_version if documents.settings else None
+    version = version or (documents.summary.server_version if documents.summary else None)
+    system = documents.variant.system if documents.variant else SystemChoice()
+    whose = "your server" if system.dsn else "private server"
+    return f"PostgreSQL {version or 'of unknown version'} ({whose})"
+
+
+def load_words(load: LoadChoice, plan: Plan | None) -> str:
+    """`16 clients, closed loop, prepared protocol, 60.0 s after 10.0 s of warm-up`."""
+    if load.rate_per_s is not None:
+        how = f"open loop at {format_per_s(load.rate_per_s)}"
+    elif load.think_time_s:
+        how = f"closed loop, think time {format_duration_s(load.think_time_s)}"
+    else:
+        how = "closed loop"
+    if load.duration_s is not None:
+        long = format_duration_s(load.duration_s)
+    else:
+        long = f"{format_count(load.transactions_per_client or 0)} transactions a client"
+    warmup = f" after {format_duration_s(load.warmup_s)} of warm-up" if load.warmup_s else ""
+    clients = "1 client" if load.clients == 1 else f"{format_count(load.clients)} clients"
+    seed = f", seed {plan.seed}" if plan else ""
+    return f"{clients}, {how}, {load.protocol} protocol, {long}{warmup}{seed}"
+
+
+def host_words(documents: TrialDocuments) -> str:
+    """`2 × AMD EPYC …, 8.0 GB, Debian 12, kernel 6.1 (kvm)`, or that it is not known."""
+    if documents.environment is None or not documents.environment.hosts:
+        return "not recorded"
+    host = documents.environment.hosts[0]
+    parts = [
+        f"{host.cpus} × {host.cpu_model or 'CPU'}",
+        format_bytes(host.memory_bytes),
+        host.operating_system,
+        f"kernel {host.kernel}",
+        host.virtualization,
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def durability_words(durability: Durability) -> str:
+    """`D2 local`, `D1 delayed +unlogged`."""
+    name = DURABILITY_NAMES[durability.durability_class]
+    if durability.durability_class == "none":
+        return name
+    extra = " +unlogged" if durability.unlogged_tables else ""
+    return f"{durability.durability_class} {name}{extra}"
+
+
+def durability_cost(durability: Durability) -> str:
+    """What a crash can cost, unlogged tables included."""
+    cost = DURABILITY_COSTS[durability.durability_class]
+    if durability.unlogged_tables:
+        names = ", ".join(durability.unlogged_tables)
+        cost += f" Unlogged tables are empty after a crash: {names}."
+    return cost
