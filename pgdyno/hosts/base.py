@@ -16,7 +16,10 @@ from typing import IO, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run. `user` None: as ourselves; `cpus` empty: anywhere."""
+    """What to run. `user` None: as ourselves; `cpus` empty: anywhere.
+
+    `death_signal` is what the process gets when the lab dies, however it dies.
+    """
 
     words: Sequence[str]
     user: str | None = None
@@ -24,6 +27,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     cpus: tuple[int, ...] = ()
     input_text: str | None = None
+    death_signal: signal.Signals = signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,3 +92,49 @@ class Host(Protocol):
     def get(self, source: Path, target: Path) -> None:
         """Copy a file from the host."""
         ...
+
+
+class NoopProcess:
+    """A process that has ended well before it began."""
+
+    pid = 0
+    output: IO[bytes] | None = None
+
+    def status(self) -> int | None:
+        """Always 0."""
+        return 0
+
+    def send(self, signal_number: signal.Signals) -> None:
+        """Nobody is there to hear it."""
+
+    def wait(self, *, deadline_s: float) -> int:
+        """At once 0."""
+        return 0
+
+
+class Noop:
+    """A machine on which every command succeeds, nothing happens and no file exists.
+
+    >>> Noop().run(Command(words=["true"]), deadline_s=1.0)
+    Completed(status=0, output='', error='')
+    """
+
+    name = "noop"
+
+    def run(self, command: Command, *, deadline_s: float) -> Completed:
+        """Success, without output."""
+        return Completed(status=0, output="", error="")
+
+    def start(self, command: Command, *, log: Path | None, pipe: bool) -> Process:
+        """A process that has ended already."""
+        return NoopProcess()
+
+    def read_text(self, path: Path) -> str | None:
+        """No file exists."""
+        return None
+
+    def put(self, source: Path, target: Path) -> None:
+        """Copies nothing."""
+
+    def get(self, source: Path, target: Path) -> None:
+        """Copies nothing."""
