@@ -1,0 +1,1 @@
+//! `pgdyno-engine load`: rows in parallel ranges.

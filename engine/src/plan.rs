@@ -1,0 +1,376 @@
+//! What comes in: `plan.json`, written first in `pgdyno/contract.py`; `validate` lists every problem at once.
+//!
+//! A changed shape raises `CONTRACT_VERSION` in both halves.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Version of the shapes in this file and in `results.rs`.
+pub const CONTRACT_VERSION: u32 = 1;
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// One Query message with the values in its text.
+    Simple,
+    /// Parse, Bind, Execute each time.
+    Extended,
+    /// Parse once for each connection, then Bind and Execute.
+    Prepared,
+}
+
+/// A result column that says whether a statement did its work, for functions that swallow errors.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Name of the column.
+    pub column: String,
+    /// The text it holds where the work was done; anything else makes the transaction failed (other).
+    pub success: String,
+}
+
+/// One named kind of transaction.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransactionType {
+    /// Its name in results.
+    pub name: String,
+    /// Its share of the mix, relative to the others.
+    pub weight: u32,
+    /// File name for messages.
+    pub source: String,
+    /// The script, in pgbench's language.
+    pub script: String,
+    /// How a row tells that it failed.
+    #[serde(default)]
+    pub failure: Option<Failure>,
+}
+
+/// How starts are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// Independent arrivals: exponential gaps.
+    Poisson,
+    /// Equal gaps.
+    Constant,
+}
+
+/// When transactions start.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Load {
+    /// The next one when the last one has finished and the client has thought.
+    Closed {
+        /// Pause between the end of one and the start of the next, in seconds.
+        #[serde(default)]
+        think_time_s: f64,
+    },
+    /// By a schedule, whether or not earlier ones have finished.
+    Open {
+        /// Arrivals per second over all clients.
+        rate_per_s: f64,
+        /// How they are spaced.
+        #[serde(default = "poisson")]
+        arrival: Arrival,
+    },
+}
+
+/// Which system interface moves the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactorChoice {
+    /// io_uring where it works, else epoll.
+    Auto,
+    /// io_uring or an error.
+    #[serde(rename = "io_uring")]
+    IoUring,
+    /// epoll.
+    Epoll,
+}
+
+/// What the engine is told to do. Exactly one of `duration_s` and `transactions_per_client` is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of the shape.
+    #[serde(default = "contract_version")]
+    pub version: u32,
+    /// A name for messages.
+    pub name: String,
+    /// libpq conninfo or URI, without a password.
+    pub conninfo: String,
+    /// How statements are sent.
+    #[serde(default = "prepared")]
+    pub protocol: Protocol,
+    /// Connections, each with one transaction at a time.
+    pub clients: usize,
+    /// Worker threads; 0: by `Plan::worker_count`'s rule.
+    #[serde(default)]
+    pub threads: usize,
+    /// CPUs to pin worker threads to, in turn; empty: none.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+    /// io_uring or epoll.
+    #[serde(default = "auto")]
+    pub reactor: ReactorChoice,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// When transactions start.
+    #[serde(default = "closed")]
+    pub load: Load,
+    /// Seconds before the measurement begins.
+    #[serde(default)]
+    pub warmup_s: f64,
+    /// Seconds in which transactions of the measurement start.
+    #[serde(default)]
+    pub duration_s: Option<f64>,
+    /// Transactions each client does in the measurement.
+    #[serde(default)]
+    pub transactions_per_client: Option<u64>,
+    /// Seconds between lines of `intervals.jsonl`.
+    #[serde(default = "one_second")]
+    pub interval_s: f64,
+    /// Seconds for all clients to connect.
+    #[serde(default = "half_minute")]
+    pub connect_deadline_s: f64,
+    /// Seconds for transactions in flight at the end.
+    #[serde(default = "half_minute")]
+    pub drain_deadline_s: f64,
+    /// Script variables, as pgbench's `-D`.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+    /// The mix.
+    pub transaction_types: Vec<TransactionType>,
+    /// Settings read in a session of the load before it starts.
+    #[serde(default = "session_settings")]
+    pub session_settings: Vec<String>,
+    /// Where results go; made where it is missing.
+    pub output_dir: PathBuf,
+}
+
+fn poisson() -> Arrival {
+    Arrival::Poisson
+}
+fn contract_version() -> u32 {
+    CONTRACT_VERSION
+}
+fn prepared() -> Protocol {
+    Protocol::Prepared
+}
+fn auto() -> ReactorChoice {
+    ReactorChoice::Auto
+}
+fn closed() -> Load {
+    Load::Closed { think_time_s: 0.0 }
+}
+fn one_second() -> f64 {
+    1.0
+}
+fn half_minute() -> f64 {
+    30.0
+}
+fn session_settings() -> Vec<String> {
+    vec!["synchronous_commit".into()]
+}
+
+/// Clients that one worker thread serves before the default rule adds another.
+const CLIENTS_PER_WORKER: usize = 256;
+/// The default rule leaves at least this many CPUs to the server for each one it takes.
+const CPUS_PER_WORKER: usize = 4;
+/// Longest time a plan may ask for: a year. Keeps nanoseconds far from overflow.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
+
+impl Plan {
+    /// Read a plan; the error says where in the file its shape is wrong.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read the plan {}: {error}", path.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Every problem of what the plan says, one line each; the scripts are checked by their language.
+    pub fn validate(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut require = |holds: bool, problem: String| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+        require(
+            self.version == CONTRACT_VERSION,
+            format!(
+                "version is {}, this engine reads {CONTRACT_VERSION}",
+                self.version
+            ),
+        );
+        require(self.clients >= 1, "clients must be at least 1".into());
+        require(
+            self.duration_s.is_some() != self.transactions_per_client.is_some(),
+            "exactly one of duration_s and transactions_per_client must be given".into(),
+        );
+        require(
+            self.transactions_per_client != Some(0),
+            "transactions_per_client must be at least 1".into(),
+        );
+        for (name, value, may_be_zero) in self.times_s() {
+            let in_range = value.is_finite()
+                && value <= LONGEST_S
+                && (value > 0.0 || (may_be_zero && value == 0.0));
+            require(
+                in_range,
+                format!(
+                    "{name} must be {} and at most a year, not {value}",
+                    if may_be_zero { "0 or more" } else { "above 0" }
+                ),
+            );
+        }
+        if let Load::Open { rate_per_s, .. } = self.load {
+            require(
+                rate_per_s.is_finite() && rate_per_s > 0.0,
+                format!("rate_per_s must be above 0, not {rate_per_s}"),
+            );
+        }
+        require(
+            !self.transaction_types.is_empty(),
+            "transaction_types is empty".into(),
+        );
+        let weights: u64 = self
+            .transaction_types
+            .iter()
+            .map(|kind| u64::from(kind.weight))
+            .sum();
+        require(
+            self.transaction_types.is_empty() || weights > 0,
+            "the weights of all transaction types are 0".into(),
+        );
+        let mut names = HashSet::new();
+        for kind in &self.transaction_types {
+            let plain = |c: char| c.is_alphanumeric() || "_-.@/+".contains(c);
+            require(
+                !kind.name.is_empty() && kind.name.chars().all(plain),
+                format!(
+                    "transaction type '{}' must be named with letters, digits, '_', '-', '.'",
+                    kind.name
+                ),
+            );
+            require(
+                names.insert(&kind.name),
+                format!("two transaction types are named '{}'", kind.name),
+            );
+        }
+        problems
+    }
+
+    /// Worker threads. 0 in the plan means the default rule: one thread for every 256 clients, but at most one for
+    /// every four CPUs, and at least one. One busy thread spends the least CPU for each transaction, because it
+    /// finds more answers each time it wakes, and whatever the engine does not use is the server's.
+    pub fn worker_count(&self) -> usize {
+        if self.threads > 0 {
+            return self.threads.min(self.clients);
+        }
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        self.clients
+            .div_ceil(CLIENTS_PER_WORKER)
+            .min(cpus / CPUS_PER_WORKER)
+            .max(1)
+    }
+
+    /// The plan's times, and whether 0 is allowed.
+    fn times_s(&self) -> Vec<(&'static str, f64, bool)> {
+        let mut times = vec![
+            ("warmup_s", self.warmup_s, true),
+            ("interval_s", self.interval_s, false),
+            ("connect_deadline_s", self.connect_deadline_s, false),
+            ("drain_deadline_s", self.drain_deadline_s, false),
+        ];
+        if let Some(duration_s) = self.duration_s {
+            times.push(("duration_s", duration_s, false));
+        }
+        if let Load::Closed { think_time_s } = self.load {
+            times.push(("think_time_s", think_time_s, true));
+        }
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(extra: &str) -> Result<Plan, serde_json::Error> {
+        serde_json::from_str(&format!(
+            r#"{{"name": "x", "conninfo": "", "clients": 4, "seed": 18446744073709551615, "output_dir": "/o",
+                "transaction_types": [{{"name": "a", "weight": 1, "source": "a.sql", "script": "SELECT 1;"}}]{extra}}}"#
+        ))
+    }
+
+    #[test]
+    fn defaults_are_the_contracts() {
+        let plan = plan(r#", "duration_s": 1"#).unwrap();
+        assert_eq!(Vec::<String>::new(), plan.validate());
+        assert_eq!(
+            (Protocol::Prepared, ReactorChoice::Auto, u64::MAX),
+            (plan.protocol, plan.reactor, plan.seed)
+        );
+        assert_eq!(Load::Closed { think_time_s: 0.0 }, plan.load);
+        assert_eq!(
+            (1.0, 30.0, 30.0),
+            (
+                plan.interval_s,
+                plan.connect_deadline_s,
+                plan.drain_deadline_s
+            )
+        );
+    }
+
+    #[test]
+    fn open_load_and_unknown_fields() {
+        let open =
+            plan(r#", "duration_s": 1, "load": {"kind": "open", "rate_per_s": 100}"#).unwrap();
+        assert_eq!(
+            Load::Open {
+                rate_per_s: 100.0,
+                arrival: Arrival::Poisson
+            },
+            open.load
+        );
+        assert!(plan(r#", "load": {"kind": "open", "rate_per_s": 100, "burst": 1}"#).is_err());
+        assert!(plan(r#", "clientz": 1"#).is_err());
+    }
+
+    #[test]
+    fn all_problems_come_at_once() {
+        let text = r#", "version": 9, "warmup_s": -1, "load": {"kind": "open", "rate_per_s": 0}"#;
+        let mut plan = plan(text).unwrap();
+        plan.transaction_types[0].weight = 0;
+        plan.transaction_types
+            .push(plan.transaction_types[0].clone());
+        plan.transaction_types[0].name = "a b".into();
+        let problems = plan.validate();
+        for part in [
+            "version is 9",
+            "exactly one of",
+            "warmup_s",
+            "rate_per_s",
+            "weights",
+            "'a b'",
+        ] {
+            assert!(
+                problems.iter().any(|problem| problem.contains(part)),
+                "{part} in {problems:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn threads_never_exceed_clients() {
+        let mut plan = plan(r#", "duration_s": 1, "threads": 9"#).unwrap();
+        assert_eq!(4, plan.worker_count());
+        plan.threads = 0;
+        assert_eq!(1, plan.worker_count());
+    }
+}

@@ -1,0 +1,1 @@
+//! The script language of pgbench: scripts become a `Language`, and each client gets a `Program`.

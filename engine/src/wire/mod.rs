@@ -1,0 +1,4 @@
+//! PostgreSQL's protocol (version 3.0) without I/O: bytes in, bytes out. Nothing here owns a socket.
+
+pub mod message;
+pub mod outgoing;
