@@ -27,6 +27,7 @@ class Column:
     unit: str
     kind: Literal["counter", "gauge", "label"]
     about: str
+    type: Literal["integer", "real", "text"] = "integer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,11 @@ class Observer(Protocol):
         ...
 
     def sample(self) -> Iterable[Row]:
-        """Rows of this moment."""
+        """Rows of this moment.
+
+        May raise `PgdynoError`, `OSError`, `ValueError` or `LookupError`: that sample is missing
+        then.
+        """
         ...
 
     def end(self) -> None:
