@@ -105,7 +105,9 @@ def parameter_values(workload: Workload, given: Mapping[str, str]) -> dict[str, 
     if not problems:
         problems = _constraint_problems(workload, values)
     if problems:
-        raise Problems(problems, hint=f"'pgdyno list {workload.name}' describes its parameters")
+        raise Problems(
+            problems, hint=f"'pgdyno workloads {workload.name}' describes its parameters"
+        )
     return values
 
 
