@@ -173,6 +173,13 @@ class CheckResult(Noun):
     detail: str
 
 
+class Checks(Noun):
+    """`checks.json`: what the workload's checks said, after load and after the measurement."""
+
+    version: Literal[1] = 1
+    results: tuple[CheckResult, ...]
+
+
 class Trial(Noun):
     """`trial.json`: one execution of one variant, rewritten whenever a phase begins or ends."""
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli_w
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from pgdyno.contract import Interval, Noun, Plan, Summary
 from pgdyno.errors import InvalidInput, PgdynoError, nearest_hint
-from pgdyno.model import CheckResult, Environment, Experiment, Settings, Sizes, Trial
+from pgdyno.model import CheckResult, Checks, Environment, Experiment, Settings, Sizes, Trial
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT = Path("runs")
 
 _N = TypeVar("_N", bound=Noun)
-_CHECKS = TypeAdapter(tuple[CheckResult, ...])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +78,8 @@ class StoredTrial:
     @property
     def checks(self) -> tuple[CheckResult, ...]:
         """What the workload's checks said, after load and after the measurement."""
-        path = self.folder / "checks.json"
-        return _CHECKS.validate_json(path.read_bytes()) if path.exists() else ()
+        checks = _read(self.folder / "checks.json", Checks)
+        return checks.results if checks else ()
 
     def intervals(self) -> list[Interval]:
         """The engine's intervals in the order written, without a last line cut off by a kill."""
@@ -111,12 +110,9 @@ class StoredTrial:
         path = self.folder / f"{name}.hlog"
         return path if path.exists() else None
 
-    def write(self, name: str, document: Noun | tuple[CheckResult, ...]) -> None:
+    def write(self, name: str, document: Noun) -> None:
         """Write a JSON document of this trial."""
-        if isinstance(document, Noun):
-            write_text(self.folder / name, document.model_dump_json(indent=2) + "\n")
-        else:
-            write_text(self.folder / name, _CHECKS.dump_json(document, indent=2).decode() + "\n")
+        write_text(self.folder / name, document.model_dump_json(indent=2) + "\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,74 @@
+"""Runs a resolved experiment for `run` and `rerun`: folder, view, result, exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from pgdyno.errors import EXIT_CHECK_FAILED, EXIT_COULD_NOT, EXIT_DONE, EXIT_INTERRUPTED
+from pgdyno.experiment.runner import run_experiment
+from pgdyno.experiment.store import Run, new_run
+from pgdyno.model import Experiment
+from pgdyno.reports import html, terminal
+from pgdyno.reports.live import new_live
+from pgdyno.workloads.definition import Workload
+from pgdyno.workloads.keeping import keep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What the command line says about where and how to tell."""
+
+    output: Path
+    as_json: bool
+    with_report: bool
+
+
+def execute(
+    experiment: Experiment, workloads: Mapping[str, Workload], execution: Execution
+) -> None:
+    """Run the experiment, show its result and exit with what it deserves.
+
+    `workloads` holds every variant's workload by the variant's name. Results go to standard output,
+    everything else to standard error.
+    """
+    run = new_run(experiment, execution.output)
+    for name, workload in workloads.items():
+        keep(workload, run.workloads / name)
+    live = new_live(sys.stderr)
+    try:
+        run_experiment(run, workloads, live)
+    finally:
+        live.end()
+        _tell(run, execution)
+    sys.exit(exit_code(run))
+
+
+def exit_code(run: Run) -> int:
+    """0 done, 1 could not, 3 a check does not hold, 130 interrupted; the worst trial counts."""
+    trials = run.trials
+    outcomes = {stored.trial.outcome for stored in trials}
+    if "interrupted" in outcomes:
+        return EXIT_INTERRUPTED
+    if not trials or outcomes != {"completed"}:
+        return EXIT_COULD_NOT
+    broken = any(check.verdict == "broken" for stored in trials for check in stored.checks)
+    return EXIT_CHECK_FAILED if broken else EXIT_DONE
+
+
+def _tell(run: Run, execution: Execution) -> None:
+    """Print what there is and write the report, also after a failure: results are never lost."""
+    if not run.trials:
+        return
+    if execution.with_report:
+        html.write_report(run, run.folder / "report.html")
+    if execution.as_json:
+        click.echo(json.dumps(terminal.as_json(run), indent=2))
+    else:
+        terminal.render_summary(run, Console())

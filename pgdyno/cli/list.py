@@ -1,0 +1,73 @@
+"""`pgdyno list`: the stored runs, a line each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pgdyno.cli.options import json_option, output_option
+from pgdyno.errors import PgdynoError
+from pgdyno.experiment.store import Run, list_runs
+from pgdyno.units import format_per_s
+
+
+@click.command("list", short_help="List stored runs.")
+@output_option
+@json_option
+def list_command(output: Path, *, as_json: bool) -> None:
+    """List the runs below the output folder, oldest first."""
+    rows = [_row(run) for run in list_runs(output)]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    if not rows:
+        click.echo(f"no runs in {output}; make one with: pgdyno run userlogin")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title, justify in (
+        ("id", "left"), ("when (UTC)", "left"), ("name", "left"), ("trials", "right"),
+        ("throughput", "right"), ("outcome", "left"), ("tags", "left"),
+    ):  # fmt: skip
+        table.add_column(title, justify=justify, no_wrap=title != "tags")  # type: ignore[arg-type]
+    for row in rows:
+        tps = row["throughput_per_s"]
+        table.add_row(
+            row["id"],
+            row["created"][:16].replace("T", " "),
+            row["name"],
+            str(row["trials"]),
+            "" if tps is None else format_per_s(tps),
+            row["outcome"],
+            " ".join(row["tags"]),
+        )
+    Console().print(table)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    """What the list shows of one run; a folder that cannot be read is listed as such."""
+    try:
+        experiment, trials = run.experiment, run.trials
+        last = trials[-1] if trials else None
+        summary = last.summary if last else None
+        return {
+            "id": experiment.id,
+            "created": experiment.created,
+            "name": experiment.name,
+            "trials": len(trials),
+            "throughput_per_s": summary.throughput_per_s if summary else None,
+            "outcome": (last.trial.outcome or "unfinished") if last else "no trial",
+            "tags": list(run.tags),
+            "folder": str(run.folder),
+        }
+    except (PgdynoError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        return {
+            "id": run.folder.name[-6:], "created": "", "name": run.folder.name, "trials": 0,
+            "throughput_per_s": None, "outcome": f"unreadable: {reason}", "tags": [],
+            "folder": str(run.folder),
+        }  # fmt: skip

@@ -1,0 +1,85 @@
+"""Options that several commands share, and the types that read quantities with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from pgdyno.errors import InvalidInput
+from pgdyno.experiment.store import DEFAULT_OUTPUT
+from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Quantity(click.ParamType):
+    """A quantity read by one of the parsers in `units`."""
+
+    def __init__(self, name: str, parse: Callable[[str], float | int]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        """The number in SI base units; a click usage error for anything else."""
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]
+        try:
+            return self._parse(value)
+        except InvalidInput as error:
+            self.fail(f"{error.message}; {error.hint}", param, ctx)
+
+
+class Assignment(click.ParamType):
+    """`name=value`, as a pair."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """The pair; a click usage error when there is no name or no `=`."""
+        name, equals, text = str(value).partition("=")
+        if not equals or not name.strip():
+            self.fail(f"'{value}' is not of the form name=value", param, ctx)
+        return name.strip(), text.strip()
+
+
+class RunReference(click.ParamType):
+    """A stored run: folder, beginning of its id, tag, or `last`."""
+
+    name = "RUN"
+
+
+DURATION = Quantity("duration", parse_duration_s)
+RATE = Quantity("rate", parse_rate_per_s)
+COUNT = Quantity("count", parse_count)
+
+
+def output_option(command: F) -> F:
+    """`--output DIR`: where run folders lie."""
+    return click.option(
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=DEFAULT_OUTPUT,
+        show_default=True,
+        envvar="PGDYNO_OUTPUT",
+        help="Folder of the run folders.",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """`--json`: the result as JSON on standard output, for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
+        command
+    )
+
+
+def run_argument(command: F) -> F:
+    """The argument RUN, with its `--output`."""
+    argument = click.argument("reference", metavar="RUN", type=RunReference())
+    return argument(output_option(command))

@@ -1,0 +1,132 @@
+"""The view while it runs: a moving line in a terminal, plain lines everywhere else.
+
+Everything goes to standard error, so that standard output holds the result alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from pgdyno.contract import Interval
+from pgdyno.experiment.phases import ABOUT
+from pgdyno.experiment.progress import Progress as Watcher
+from pgdyno.experiment.progress import Step
+from pgdyno.model import PhaseName
+from pgdyno.units import format_duration_ns, format_duration_s, format_per_s
+
+# Without a terminal a line this often is enough to see that it lives.
+_PLAIN_EVERY_S = 5.0
+
+
+def new_live(stream: TextIO = sys.stderr) -> Watcher:
+    """The view that fits where standard error goes."""
+    return Moving(stream) if stream.isatty() else Plain(stream)
+
+
+def interval_text(interval: Interval) -> str:
+    """Throughput and response time of one interval, for one line."""
+    length_s = (interval.end_ns - interval.begin_ns) / 1e9
+    times = interval.times.response or interval.times.service
+    rate = interval.counters.committed / length_s if length_s > 0 else 0.0
+    text = f"{format_per_s(rate)}, p99 {format_duration_ns(times.p99_ns)}"
+    failed = interval.counters.failed.total + interval.counters.unknown
+    return f"{text}, {failed} failed" if failed else text
+
+
+class Plain:
+    """One line a phase, and one every few seconds of a long one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._phase: PhaseName | None = None
+        self._said_at_s = 0.0
+
+    def phase(self, name: PhaseName, note: str) -> None:
+        """Say that a phase begins."""
+        self._phase, self._said_at_s = name, time.monotonic()
+        self._say(f"{name}: {note or ABOUT[name]}")
+
+    def step(self, step: Step) -> None:
+        """Say how far it has come, not more often than every few seconds."""
+        if time.monotonic() - self._said_at_s >= _PLAIN_EVERY_S:
+            self._said_at_s = time.monotonic()
+            self._say(f"{self._phase}: {_step_text(step)}")
+
+    def interval(self, interval: Interval, step: Step) -> None:
+        """Say what the interval showed, not more often than every few seconds."""
+        self.step(Step(text=f"{step.text}: {interval_text(interval)}", left_s=step.left_s))
+
+    def notice(self, text: str) -> None:
+        """Say it at once."""
+        self._say(f"notice: {text}")
+
+    def end(self) -> None:
+        """Nothing is left to close."""
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+class Moving:
+    """One line that moves: phase, bar, what is happening, time left; finished phases stay above."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._progress = Progress(
+            TextColumn("{task.fields[phase]:<9}", style="bold"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            console=Console(file=stream),
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._phase: PhaseName | None = None
+        self._began_s = 0.0
+        self._last_text = ""
+        self._progress.start()
+
+    def phase(self, name: PhaseName, note: str) -> None:
+        """Leave a line for the last phase and begin the next."""
+        self._close()
+        self._phase, self._began_s, self._last_text = name, time.monotonic(), note
+        self._task = self._progress.add_task(note or ABOUT[name], total=None, phase=name)
+
+    def step(self, step: Step) -> None:
+        """Move the bar."""
+        if self._task is not None:
+            total = None if step.share is None else 1.0
+            self._progress.update(
+                self._task, description=_step_text(step), total=total, completed=step.share or 0.0
+            )
+
+    def interval(self, interval: Interval, step: Step) -> None:
+        """Show the interval beside the bar."""
+        self._last_text = interval_text(interval)
+        self.step(Step(text=self._last_text, share=step.share, left_s=step.left_s))
+
+    def notice(self, text: str) -> None:
+        """Print it above the moving line."""
+        self._progress.console.print(f"notice: {text}", markup=False, highlight=False)
+
+    def end(self) -> None:
+        """Give the terminal back."""
+        self._close()
+        self._progress.stop()
+
+    def _close(self) -> None:
+        if self._task is not None and self._phase is not None:
+            took = format_duration_s(time.monotonic() - self._began_s)
+            line = f"{self._phase:<9} {took:>12}  {self._last_text}".rstrip()
+            self._progress.console.print(line, markup=False, highlight=False)
+            self._progress.remove_task(self._task)
+            self._task = None
+
+
+def _step_text(step: Step) -> str:
+    if step.left_s is None:
+        return step.text
+    return f"{step.text}, {format_duration_s(step.left_s)} left"

@@ -1,0 +1,26 @@
+"""Rules of the whole test suite: every test has a speed, docstring examples are unit tests."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+SPEEDS = {"unit", "pg", "slow"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Doctests are unit tests; any other test without a speed is a mistake."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.unit)
+    nameless = [
+        item.nodeid for item in items if not SPEEDS & {mark.name for mark in item.iter_markers()}
+    ]
+    if nameless:
+        raise pytest.UsageError(f"tests without a speed ({', '.join(sorted(SPEEDS))}): {nameless}")
+
+
+def pytest_report_header() -> str:
+    """What the machine is, at the top of every test run."""
+    return f"kernel {platform.release()}, {platform.machine()}"
