@@ -31,24 +31,23 @@ _BYTES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4
 
 def parse_duration_s(text: str) -> float:
     """Seconds in a duration such as `10s`, `2min`, `1h30m`, `250ms`; a bare number is seconds."""
-    rest, total_s = text.strip(), 0.0
-    matched = False
+    whole = text.strip()
+    rest, total_s = whole, 0.0
     while rest:
         part = _DURATION_PART.match(rest)
         unit = part.group(2) if part else ""
-        if (
-            part is None
-            or (unit and unit not in _SECONDS)
-            or (not unit and part.end() != len(rest))
-        ):
-            raise InvalidInput(
-                f"'{text}' is not a duration", hint="write it as 60s, 2min, 1h30m or 250ms"
-            )
+        bare = part is not None and not unit and part.group(0) == whole
+        if part is None or not (bare or unit in _SECONDS):
+            raise _not_a_duration(text)
         total_s += float(part.group(1)) * _SECONDS[unit or "s"]
-        rest, matched = rest[part.end() :], True
-    if not matched:
-        raise InvalidInput("a duration is empty", hint="write it as 60s, 2min, 1h30m or 250ms")
+        rest = rest[part.end() :]
+    if not whole:
+        raise _not_a_duration(text)
     return total_s
+
+
+def _not_a_duration(text: str) -> InvalidInput:
+    return InvalidInput(f"'{text}' is not a duration", hint="write it as 60s, 2min or 250ms")
 
 
 def parse_rate_per_s(text: str) -> float:

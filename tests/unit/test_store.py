@@ -11,9 +11,10 @@ from pgdyno.model import Experiment, LoadChoice, SystemChoice, Trial, Variant, W
 pytestmark = pytest.mark.unit
 
 
-def make_run(
-    output: Path, *, ident: str = "abc123", created: str = "2026-01-02T03:04:05+00:00"
-) -> Run:
+WHEN = "2026-01-02T03:04:05+00:00"
+
+
+def make_run(output: Path, *, ident: str = "abc123", created: str = WHEN) -> Run:
     variant = Variant(
         name="user/login", workload=WorkloadChoice(name="userlogin", parameters={"users": 5, "x": True}),
         system=SystemChoice(settings={"shared_buffers": "1GB"}), load=LoadChoice(seed=2**63 - 1),
