@@ -1,4 +1,5 @@
 //! PostgreSQL's protocol (version 3.0) without I/O: bytes in, bytes out. Nothing here owns a socket.
 
+pub mod incoming;
 pub mod message;
 pub mod outgoing;

@@ -341,7 +341,7 @@ mod tests {
         std::mem::take(outgoing.bytes_mut())
     }
 
-    const PARSE: &[u8] = b"P\0\0\0\x15P_0\0SELECT $1\0\0\0";
+    const PARSE: &[u8] = b"P\0\0\0\x14P_0\0SELECT $1\0\0\0";
     const DESCRIBE: &[u8] = b"D\0\0\0\x09SP_0\0";
     const BIND: &[u8] =
         b"B\0\0\0\x15\0P_0\0\0\0\0\x01\0\0\0\x02-7\0\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn extended_parses_always_and_describes_the_portal() {
         let mut outgoing = outgoing(Protocol::Extended, true);
-        let expected: &[u8] = b"P\0\0\0\x12\0SELECT $1\0\0\0B\0\0\0\x12\0\0\0\0\0\x01\0\0\0\x02-7\0\0D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        let expected: &[u8] = b"P\0\0\0\x11\0SELECT $1\0\0\0B\0\0\0\x12\0\0\0\0\0\x01\0\0\0\x02-7\0\0D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
         assert_eq!(expected, send(&mut outgoing));
         assert_eq!(expected, send(&mut outgoing));
     }
