@@ -6,7 +6,7 @@ that whatever was started is stopped. `Server` itself is a frozen value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -19,7 +19,7 @@ class Server:
     """
 
     conninfo: str
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     version_num: int
     version: str
     host_name: str
