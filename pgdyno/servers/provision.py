@@ -1,0 +1,89 @@
+"""From what was asked for to a running server: a private one, or the person's own.
+
+The one door for the rest of the lab. Everything that can be refused is refused before anything is
+made; leaving the context stops and removes whatever was started. Prints nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pgdyno.errors import Problems
+from pgdyno.hosts.base import Host
+from pgdyno.model import SystemChoice
+from pgdyno.servers import orphans
+from pgdyno.servers.base import Server
+from pgdyno.servers.binaries import choose, find_installations
+from pgdyno.servers.cluster import ClusterChoice, private_server
+from pgdyno.servers.privileges import server_user
+from pgdyno.servers.readable import readable_by
+from pgdyno.servers.remote import connect_remote
+from pgdyno.servers.settings import check_settings
+
+
+def _silent(notice: str) -> None:
+    """Nobody listens."""
+
+
+@contextlib.contextmanager
+def provision(
+    choice: SystemChoice,
+    host: Host,
+    *,
+    ledger: orphans.Ledger | None = None,
+    notice: Callable[[str], None] = _silent,
+) -> Iterator[Server]:
+    """A server as chosen, for as long as the context lasts.
+
+    `notice` gets a line for each orphan that was found and ended. Raises `InvalidInput` for what
+    cannot be meant, `PgdynoError` for what cannot be done.
+    """
+    refuse_contradictions(choice)
+    kept = ledger or orphans.Ledger()
+    for line in orphans.sweep(kept):
+        notice(line)
+    if choice.dsn is not None:
+        yield connect_remote(choice.dsn, host)
+        return
+    with private_server(cluster_choice(choice, host), host, kept) as server:
+        yield server
+
+
+def cluster_choice(choice: SystemChoice, host: Host) -> ClusterChoice:
+    """A private server's binaries, account and settings, found and checked; nothing is made yet."""
+    user = server_user()
+    chosen = choose(choice.pg, find_installations(host), host)
+    installation = readable_by(chosen, user, host)
+    check_settings(choice.settings, installation, host, user)
+    return ClusterChoice(
+        installation=installation,
+        settings=choice.settings,
+        data=None if choice.data is None else Path(choice.data).expanduser().absolute(),
+        tcp=choice.tcp,
+        port=choice.port,
+        user=user,
+    )
+
+
+def refuse_contradictions(choice: SystemChoice) -> None:
+    """Raise `Problems` for options of a private server beside a dsn, and for impossible ones."""
+    problems = []
+    if choice.dsn is not None:
+        given = (
+            ("--pg", choice.pg is not None),
+            ("--set", bool(choice.settings)),
+            ("--data", choice.data is not None),
+            ("--tcp", choice.tcp),
+            ("--port", choice.port is not None),
+        )
+        problems += [
+            f"{option} is for a private server and cannot be given with --dsn"
+            for option, is_given in given
+            if is_given
+        ]
+    if choice.port is not None and not 1 <= choice.port <= 65535:
+        problems.append(f"--port {choice.port} is not between 1 and 65535")
+    if problems:
+        raise Problems(problems)
