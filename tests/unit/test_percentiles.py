@@ -1,4 +1,4 @@
-"""Percentiles from histogram logs: the vectors shared with the engine, merging, half-written logs."""
+"""Percentiles from histogram logs: vectors shared with the engine, merging, half-written logs."""
 
 from __future__ import annotations
 
