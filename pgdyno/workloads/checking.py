@@ -79,7 +79,7 @@ def read_life(connection: psycopg.Connection[Any]) -> ServerLife:
 
 
 def _one_row(connection: psycopg.Connection[Any], query: str, left_s: float) -> dict[str, Value]:
-    """The one row of a query as plain values; a NULL is left out. Raises `ValueError` for others."""
+    """The one row of a query as plain values, without NULLs; `ValueError` for other numbers."""
     timeout_ms = max(1, int(left_s * 1000))
     connection.execute(f"set local statement_timeout = {timeout_ms}")
     with connection.cursor(row_factory=dict_row) as cursor:

@@ -17,7 +17,7 @@ _CONNECT_DEADLINE_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A database. `conninfo` carries no password; `initdb_options` are part of a state's identity."""
+    """A database. `conninfo` has no password; `initdb_options` are part of a state's identity."""
 
     conninfo: str
     password: str | None = None
