@@ -6,8 +6,10 @@ mod outcome;
 mod plan;
 mod program;
 mod random;
+mod recorder;
 mod results;
 mod script;
+mod series;
 mod wire;
 
 fn main() {}

@@ -1,5 +1,8 @@
 //! PostgreSQL's protocol (version 3.0) without I/O: bytes in, bytes out. Nothing here owns a socket.
 
+pub mod conninfo;
 pub mod incoming;
 pub mod message;
 pub mod outgoing;
+pub mod passfile;
+pub mod startup;
