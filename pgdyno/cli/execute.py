@@ -12,8 +12,9 @@ import click
 from rich.console import Console
 
 from pgdyno.errors import EXIT_CHECK_FAILED, EXIT_COULD_NOT, EXIT_DONE, EXIT_INTERRUPTED
-from pgdyno.experiment.runner import run_experiment
+from pgdyno.experiment.runner import check_experiment, run_experiment
 from pgdyno.experiment.store import Run, new_run
+from pgdyno.hosts.local import Local
 from pgdyno.model import Experiment
 from pgdyno.reports import html, terminal
 from pgdyno.reports.live import new_live
@@ -38,12 +39,14 @@ def execute(
     `workloads` holds every variant's workload by the variant's name. Results go to standard output,
     everything else to standard error.
     """
+    host = Local()
+    resolved = check_experiment(experiment, workloads, host)
     run = new_run(experiment, execution.output)
     for name, workload in workloads.items():
         keep(workload, run.workloads / name)
     live = new_live(sys.stderr)
     try:
-        run_experiment(run, workloads, live)
+        run_experiment(run, resolved, host, live)
     finally:
         live.end()
         _tell(run, execution)
@@ -64,7 +67,8 @@ def exit_code(run: Run) -> int:
 
 def _tell(run: Run, execution: Execution) -> None:
     """Print what there is and write the report, also after a failure: results are never lost."""
-    if not run.trials:
+    measured = [stored for stored in run.trials if stored.summary or stored.intervals()]
+    if not measured:
         return
     if execution.with_report:
         html.write_report(run, run.folder / "report.html")

@@ -1,0 +1,106 @@
+"""The measurement itself: engine and observers side by side, phases as the engine names them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.contract import Interval, Plan
+from pgdyno.engine import EngineEnd, EngineState, Listener, run_engine
+from pgdyno.experiment.diary import Diary
+from pgdyno.experiment.progress import Step
+from pgdyno.hosts.base import Host
+from pgdyno.observers.base import Observer
+from pgdyno.observers.host import host_observers
+from pgdyno.observers.postgres import postgres_observers
+from pgdyno.observers.process import ProcessGroup, ProcessObserver
+from pgdyno.observers.watch import Watching, collect, watch
+from pgdyno.servers.base import Server
+
+
+@dataclass(slots=True)
+class EnginePid:
+    """The engine's process number, once it runs: observers are made before it is started."""
+
+    pid: int | None = None
+
+
+def observers_of(server: Server, host: Host, engine: EnginePid) -> tuple[Observer, ...]:
+    """Everything that watches a trial: the host, the server, the processes of both roles."""
+    groups = [ProcessGroup(role="engine", root=lambda: engine.pid)]
+    if server.postmaster_pid is not None:
+        groups.append(ProcessGroup(role="server", root=lambda: server.postmaster_pid))
+    return (
+        *host_observers(host),
+        *postgres_observers(server.conninfo, password=server.password),
+        ProcessObserver(host=host, groups=tuple(groups)),
+    )
+
+
+def observer_connections(observers: Sequence[Observer]) -> int:
+    """Connections that observers hold during a measurement."""
+    return sum(hasattr(observer, "conninfo") for observer in observers)
+
+
+def measure(plan: Plan, server: Server, host: Host, diary: Diary) -> EngineEnd:
+    """Run the engine under observation; phases of the trial follow the engine's states.
+
+    Notices of observers are told, their tables collected. A KeyboardInterrupt is passed on to the
+    engine, which then ends as `interrupted` with what it has.
+    """
+    engine = EnginePid()
+    observers = observers_of(server, host, engine)
+    folder = Path(plan.output_dir) / "observations"
+    with watch(observers, folder) as watching:
+        follower = _Follower(plan, diary, watching, engine)
+        end = run_engine(plan, server, host, follower.listener())
+    diary.end()
+    for notice in (*watching.notices, *collect(observers, folder)):
+        diary.progress.notice(notice)
+    return end
+
+
+class _Follower:
+    """Turns the engine's states into phases and its intervals into progress."""
+
+    def __init__(self, plan: Plan, diary: Diary, watching: Watching, engine: EnginePid) -> None:
+        self._plan = plan
+        self._diary = diary
+        self._watching = watching
+        self._engine = engine
+        self._length_s: float | None = None
+        self._began_s = time.monotonic()
+
+    def listener(self) -> Listener:
+        """The three ears the engine needs."""
+        return Listener(started=self._started, state=self._state, interval=self._interval)
+
+    def _started(self, pid: int) -> None:
+        self._engine.pid = pid
+
+    def _state(self, state: EngineState) -> None:
+        clients = self._plan.clients
+        if state == "warmup":
+            self._begin("warmup", f"warming up with {clients} clients", self._plan.warmup_s)
+        elif state == "measuring":
+            self._begin("measure", f"measuring with {clients} clients", self._plan.duration_s)
+        elif state == "draining":
+            # One more sample at the exact end of the measurement, before the clients go.
+            self._watching.sample_now()
+
+    def _begin(self, name: str, note: str, length_s: float | None) -> None:
+        self._diary.begin("warmup" if name == "warmup" else "measure", note)
+        self._watching.sample_now()
+        self._length_s, self._began_s = length_s, time.monotonic()
+
+    def _interval(self, interval: Interval) -> None:
+        passed_s = time.monotonic() - self._began_s
+        if self._length_s:
+            share = min(passed_s / self._length_s, 1.0)
+            text = f"{passed_s:.0f} of {self._length_s:.0f} s"
+            step = Step(text=text, share=share, left_s=max(self._length_s - passed_s, 0.0))
+        else:
+            step = Step(text=f"{passed_s:.0f} s")
+        self._diary.progress.interval(interval, step)
