@@ -77,7 +77,7 @@ def connect_remote(dsn: str, host: Host, *, deadline_s: float = CONNECT_DEADLINE
 def parse_dsn(dsn: str) -> dict[str, str]:
     """Parameters of a conninfo or URI; raises `InvalidInput` without repeating any secret."""
     try:
-        return {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
+        parameters = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
     except psycopg.ProgrammingError as error:
         said = str(error).strip()
         if "invalid connection option" not in said and "invalid URI query parameter" not in said:
@@ -87,6 +87,13 @@ def parse_dsn(dsn: str) -> dict[str, str]:
             hint="write it as 'host=db port=5432 dbname=bench user=me' "
             "or postgresql://me@db:5432/bench",
         ) from error
+    if "@" in parameters.get("host", ""):
+        # The part before it belongs to a password, so nothing of it is repeated.
+        raise InvalidInput(
+            "the dsn cannot be read: its host contains an '@'",
+            hint="write an '@' inside a password as %40: postgresql://me@db:5432/bench",
+        )
+    return parameters
 
 
 def without_password(dsn: str) -> str:
