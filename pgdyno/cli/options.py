@@ -15,7 +15,7 @@ from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Quantity(click.ParamType):
+class Quantity(click.ParamType[float | int]):
     """A quantity read by one of the parsers in `units`."""
 
     def __init__(self, name: str, parse: Callable[[str], float | int]) -> None:
@@ -34,7 +34,7 @@ class Quantity(click.ParamType):
             self.fail(f"{error.message}; {error.hint}", param, ctx)
 
 
-class Assignment(click.ParamType):
+class Assignment(click.ParamType[tuple[str, str]]):
     """`name=value`, as a pair."""
 
     name = "name=value"
@@ -49,7 +49,7 @@ class Assignment(click.ParamType):
         return name.strip(), text.strip()
 
 
-class RunReference(click.ParamType):
+class RunReference(click.ParamType[str]):
     """A stored run: folder, beginning of its id, tag, or `last`."""
 
     name = "RUN"

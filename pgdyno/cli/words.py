@@ -20,7 +20,8 @@ def name_parameters(words: Sequence[str], known: Collection[str]) -> list[str]:
     The value is the next word unless it stands behind a `=`. Raises `InvalidInput` for an unknown
     option without a value.
     """
-    rest, rewritten = list(words), []
+    rest: list[str] = list(words)
+    rewritten: list[str] = []
     while rest:
         word = rest.pop(0)
         name, equals, value = word.partition("=")

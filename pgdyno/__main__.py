@@ -1,0 +1,5 @@
+"""`python -m pgdyno`: the same as the command `pgdyno`."""
+
+from pgdyno.cli import main
+
+main()
