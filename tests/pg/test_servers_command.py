@@ -1,0 +1,41 @@
+"""`pgdyno servers list`, as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from pgdyno.cli.servers import servers
+from pgdyno.hosts.local import Local
+from pgdyno.servers.binaries import find_installations
+
+pytestmark = pytest.mark.pg
+
+
+def test_the_list_shows_every_installation_newest_first() -> None:
+    found = find_installations(Local())
+    assert found
+    result = CliRunner().invoke(servers, ["list"])
+    assert result.exit_code == 0
+    places = [result.output.index(one.version) for one in found]
+    assert places == sorted(places)
+
+
+def test_json_holds_the_same() -> None:
+    result = CliRunner().invoke(servers, ["list", "--json"])
+    assert result.exit_code == 0
+    rows = json.loads(result.output)
+    assert [row["bin_dir"] for row in rows] == [
+        str(one.bin_dir) for one in find_installations(Local())
+    ]
+    assert set(rows[0]) == {
+        "version",
+        "version_num",
+        "origin",
+        "bin_dir",
+        "client_programs",
+        "extensions",
+        "problem",
+    }
