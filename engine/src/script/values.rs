@@ -58,7 +58,12 @@ impl Value {
                 if rounded >= -(2f64.powi(63)) && rounded < 2f64.powi(63) {
                     Ok(rounded as i64)
                 } else {
-                    fail(format!("double to int overflow for {number}"))
+                    fail(if number.is_infinite() {
+                        let sign = if number < 0.0 { "-" } else { "" };
+                        format!("double to int overflow for {sign}Infinity")
+                    } else {
+                        format!("double to int overflow for {number:.6}")
+                    })
                 }
             }
             Self::Null | Self::Boolean(_) => {

@@ -1,0 +1,5 @@
+//! Tests of the language: against what stock pgbench printed, and through the trait the client uses.
+
+mod expressions;
+mod parsing;
+mod running;
