@@ -379,3 +379,77 @@ fn scripts_are_chosen_by_weight() {
     // Four standard deviations of a binomial with p = 3/4 are 346.
     assert!(counts[1].abs_diff(30_000) < 346, "{counts:?}");
 }
+
+/// A plan of `clients` and `threads` with this seed, and scripts that do nothing, of these weights.
+fn seeded(seed: u64, clients: usize, weights: &[u32]) -> ScriptLanguage {
+    let scripts: Vec<_> = weights
+        .iter()
+        .map(|weight| (*weight, "select :x;"))
+        .collect();
+    let mut plan = plan("simple", &scripts);
+    (plan.seed, plan.clients, plan.threads) = (seed, clients, clients);
+    ScriptLanguage::new(&plan).unwrap()
+}
+
+/// The first choices of one worker, as digits.
+fn choices(language: &ScriptLanguage, worker: usize, count: usize) -> String {
+    let mut mix = language.mix(worker);
+    (0..count).map(|_| mix.choose().to_string()).collect()
+}
+
+#[test]
+fn workers_choose_the_scripts_that_pgbenchs_threads_choose() {
+    // pgbench -t 20 --random-seed=7 with three scripts of these weights.
+    assert_eq!(
+        choices(&seeded(7, 1, &[1, 3, 2]), 0, 20),
+        "10112021111102111110"
+    );
+    // The same with -c 3 -j 3 and equal weights.
+    let three = seeded(7, 3, &[1, 1, 1]);
+    for (worker, chosen) in ["000211022011", "121221010111", "211011201212"]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(choices(&three, worker, 12), chosen);
+    }
+}
+
+#[test]
+fn clients_draw_what_pgbenchs_clients_draw() {
+    let mut plan = plan(
+        "simple",
+        &[(
+            1,
+            "\\set x :client_id * 100000 + random(1, 10000)\nselect :x;",
+        )],
+    );
+    plan.seed = 7;
+    let language = ScriptLanguage::new(&plan).unwrap();
+    let encodings = Arc::new(Encodings::new(
+        Protocol::Simple,
+        language.statements(),
+        &[false, false],
+    ));
+    // pgbench -c 3 -t 3 --random-seed=7.
+    for (index, drawn) in [
+        [368, 5814, 6312],
+        [101_020, 107_298, 108_925],
+        [201_253, 202_731, 203_126],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let mut client = Client {
+            program: language.program(index),
+            outgoing: Outgoing::new(encodings.clone()),
+        };
+        let mut found = Vec::new();
+        for _ in 0..3 {
+            client.program.begin(0);
+            client.step();
+            found.push(client.step());
+        }
+        found.sort();
+        assert_eq!(found, drawn.map(|number| format!("send select {number};")));
+    }
+}
