@@ -40,7 +40,9 @@ _SETTINGS: Final = (
     *("synchronous_standby_names", "wal_writer_delay"),
 )
 _SETTLED_AFTER_S: Final = 0.2
-_SETTLE_DEADLINE_S: Final = 3.0
+# Before 15 a collector process published counters, from a file that it wrote twice a second at most.
+_SETTLED_AFTER_OF_COLLECTOR_S: Final = 1.2
+_SETTLE_DEADLINE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +96,16 @@ def read_writes(session: Session) -> Writes:
 
 
 def read_settled_writes(session: Session) -> Writes:
-    """The counters once they stand still, or after three seconds.
+    """The counters once they stand still, or after five seconds.
 
     A session hands its counters in when it ends, which is a moment after its client has gone.
     """
     deadline_s = time.monotonic() + _SETTLE_DEADLINE_S
+    by_collector = session.version_num < 150000
+    settled_after_s = _SETTLED_AFTER_OF_COLLECTOR_S if by_collector else _SETTLED_AFTER_S
     writes = read_writes(session)
     while time.monotonic() < deadline_s:
-        time.sleep(_SETTLED_AFTER_S)
+        time.sleep(settled_after_s)
         again = read_writes(session)
         if again.tables == writes.tables:
             return again

@@ -20,7 +20,6 @@ from pgdyno.model import Environment, HostFacts, StorageFacts
 from pgdyno.observers.host import meminfo_bytes, parse_cpu
 
 _DEADLINE_S: Final = 10.0
-_MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +86,6 @@ def storage_facts(host: Host, folder: Path) -> StorageFacts:
         write_cache=_line(host, f"{queue}/write_cache") if queue else None,
         free_bytes=free_bytes(host, real),
     )
-
-
-def in_memory(storage: StorageFacts) -> bool:
-    """Whether what is written there is lost with the power, whoever flushes it."""
-    return storage.filesystem in _MEMORY_FILESYSTEMS
 
 
 def free_bytes(host: Host, folder: Path) -> int | None:
