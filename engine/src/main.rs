@@ -6,6 +6,7 @@ mod outcome;
 mod plan;
 mod program;
 mod random;
+mod reactor;
 mod recorder;
 mod results;
 mod script;

@@ -1,0 +1,98 @@
+//! Moves bytes between sockets and clients: io_uring or epoll behind one trait.
+//!
+//! The files of this folder are the only ones that make system calls for sockets. A reactor belongs to one worker
+//! thread and knows its connections by slot (0 to `slots` − 1). One turn of a worker is:
+//!
+//! ```text
+//! reactor.send(slot, …) for every client with bytes   → nothing is awaited
+//! reactor.wait(deadline, …)                           → everything that happened, in one batch
+//! ```
+//!
+//! What a client hands to `send` must not be lost when it writes more before the first part is out: buffers are
+//! swapped, never copied, and a slot whose last buffer is still being sent says so (`Sending::Busy`); the worker
+//! offers again on the next event of that slot.
+
+mod epoll;
+mod probe;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod uring;
+mod uring_buffers;
+mod waker;
+
+use std::io;
+
+pub use epoll::EpollReactor;
+pub use probe::{ReactorKind, choose};
+pub use socket::SocketAddress;
+pub use uring::UringReactor;
+pub use waker::Waker;
+
+/// Something that happened to a connection.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The connection is open.
+    Connected,
+    /// It could not be opened.
+    ConnectFailed(io::Error),
+    /// Bytes came; they are only here during the call.
+    Received(&'a [u8]),
+    /// Everything handed to `send` is out.
+    Sent,
+    /// The other side closed, or the connection broke.
+    Closed(Option<io::Error>),
+}
+
+/// What became of an offer to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// The buffer was taken; an empty one is in its place.
+    Taken,
+    /// An earlier buffer is still on its way; `Event::Sent` will come.
+    Busy,
+}
+
+/// How a connect began.
+#[derive(Debug)]
+pub enum Connecting {
+    /// `Connected` or `ConnectFailed` will come.
+    Begun,
+    /// The server's queue of connections is full: try again a little later.
+    TryLater,
+}
+
+/// Turns and completions, for the batch size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Calls of `wait`.
+    pub loops: u64,
+    /// Events handed out.
+    pub events: u64,
+}
+
+/// Moves the bytes of one worker's connections.
+pub trait Reactor: Sized {
+    /// Make one for connections 0 to `slots` − 1, woken by `waker`.
+    fn new(slots: usize, waker: &Waker) -> io::Result<Self>;
+
+    /// Begin to connect `slot`.
+    fn connect(&mut self, slot: usize, address: &SocketAddress) -> io::Result<Connecting>;
+
+    /// Send `bytes`, which must not be empty.
+    fn send(&mut self, slot: usize, bytes: &mut Vec<u8>) -> Sending;
+
+    /// Wait for events until `timeout_ns` have passed (None: without limit) or the waker wakes; hand out all there are.
+    /// `slot` in the handler is the one the event belongs to. Bytes the handler wants sent go to `send` afterwards.
+    fn wait(
+        &mut self,
+        timeout_ns: Option<u64>,
+        handler: &mut dyn FnMut(usize, Event<'_>),
+    ) -> io::Result<()>;
+
+    /// Close `slot`, after a last message that may or may not get out. No event comes for it any more.
+    fn close(&mut self, slot: usize, farewell: &[u8]);
+
+    /// Work done so far.
+    fn activity(&self) -> Activity;
+}

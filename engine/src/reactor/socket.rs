@@ -1,0 +1,254 @@
+//! Opening sockets that never block, on Unix and TCP addresses; shared by both reactors.
+
+use std::io;
+use std::net::ToSocketAddrs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::wire::conninfo::Address;
+
+/// An address as the kernel takes it.
+#[derive(Clone)]
+pub struct SocketAddress {
+    storage: libc::sockaddr_storage,
+    length: libc::socklen_t,
+}
+
+/// How opening a socket went.
+pub enum Opened {
+    /// The connection is there.
+    Connected(OwnedFd),
+    /// It becomes writable when it is there or has failed.
+    InProgress(OwnedFd),
+    /// The listener's queue is full (Unix sockets only).
+    TryLater,
+}
+
+impl SocketAddress {
+    /// All addresses of a target, in the order to try them. Looking up a name may take its time.
+    pub fn resolve(address: &Address) -> io::Result<Vec<Self>> {
+        match address {
+            Address::Unix(path) => Ok(vec![Self::unix(path.as_os_str().as_bytes())?]),
+            Address::Tcp(host, port) => {
+                let found: Vec<_> = (host.as_str(), *port)
+                    .to_socket_addrs()?
+                    .map(Self::tcp)
+                    .collect();
+                if found.is_empty() {
+                    return Err(io::Error::new(
+                        io::ErrorKind::NotFound,
+                        "the name has no address",
+                    ));
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn unix(path: &[u8]) -> io::Result<Self> {
+        let mut name = libc::sockaddr_un {
+            sun_family: libc::AF_UNIX as libc::sa_family_t,
+            sun_path: [0; 108],
+        };
+        if path.len() >= name.sun_path.len() {
+            let message = format!(
+                "the socket's path is longer than {} bytes",
+                name.sun_path.len() - 1
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        for (to, &from) in name.sun_path.iter_mut().zip(path) {
+            *to = from as libc::c_char;
+        }
+        let abstract_name = path.first() == Some(&b'@');
+        if abstract_name {
+            name.sun_path[0] = 0;
+        }
+        let length = size_of::<libc::sa_family_t>() + path.len() + usize::from(!abstract_name);
+        Ok(Self::from_raw(&name, length))
+    }
+
+    fn tcp(address: std::net::SocketAddr) -> Self {
+        match address {
+            std::net::SocketAddr::V4(v4) => {
+                // SAFETY: sockaddr_in is plain data for which zero is valid.
+                let mut raw: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+                raw.sin_family = libc::AF_INET as libc::sa_family_t;
+                raw.sin_port = v4.port().to_be();
+                raw.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                Self::from_raw(&raw, size_of::<libc::sockaddr_in>())
+            }
+            std::net::SocketAddr::V6(v6) => {
+                // SAFETY: sockaddr_in6 is plain data for which zero is valid.
+                let mut raw: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+                raw.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                raw.sin6_port = v6.port().to_be();
+                raw.sin6_addr.s6_addr = v6.ip().octets();
+                raw.sin6_scope_id = v6.scope_id();
+                Self::from_raw(&raw, size_of::<libc::sockaddr_in6>())
+            }
+        }
+    }
+
+    fn from_raw<T>(raw: &T, length: usize) -> Self {
+        // SAFETY: sockaddr_storage is plain data, and at least as large and as aligned as every sockaddr.
+        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        // SAFETY: both are plain data; `T` is a sockaddr, which fits.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                std::ptr::from_ref(raw).cast::<u8>(),
+                (&raw mut storage).cast(),
+                size_of::<T>(),
+            )
+        };
+        Self {
+            storage,
+            length: length as libc::socklen_t,
+        }
+    }
+
+    fn family(&self) -> libc::c_int {
+        libc::c_int::from(self.storage.ss_family)
+    }
+
+    /// Open a socket and begin to connect it.
+    pub fn open(&self) -> io::Result<Opened> {
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers.
+        let raw = check(unsafe { libc::socket(self.family(), kind, 0) })?;
+        // SAFETY: the descriptor is new and nobody else's.
+        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        if self.family() != libc::AF_UNIX {
+            set_no_delay(&socket)?;
+        }
+        // SAFETY: the pointer and length describe our own address.
+        let status = unsafe { libc::connect(raw, (&raw const self.storage).cast(), self.length) };
+        match check(status) {
+            Ok(_) => Ok(Opened::Connected(socket)),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINPROGRESS | libc::EINTR) => Ok(Opened::InProgress(socket)),
+                Some(libc::EAGAIN) => Ok(Opened::TryLater),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// Small messages must leave at once.
+fn set_no_delay(socket: &OwnedFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and length describe `on`.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NODELAY,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    check(status).map(drop)
+}
+
+/// The error a connect in progress ended with; None: it is connected.
+pub fn connect_error(socket: &OwnedFd) -> Option<io::Error> {
+    let mut code: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: both pointers are to variables of ours of the given length.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut code).cast(),
+            &raw mut length,
+        )
+    };
+    match check(status) {
+        Err(error) => Some(error),
+        Ok(_) => (code != 0).then(|| io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Send what the socket takes now, without waiting and without a signal when it is closed.
+pub fn send_now(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the pointer and length describe `bytes`.
+    let sent = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            flags,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receive what is there, without waiting; 0: the other side closed.
+pub fn receive_now(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and length describe `buffer`.
+    let received = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
+/// -1 becomes the error it stands for.
+pub fn check(status: libc::c_int) -> io::Result<libc::c_int> {
+    if status < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_unix_socket_connects_at_once() {
+        let path = std::env::temp_dir().join(format!("pgdyno-socket-test-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        let address = &SocketAddress::resolve(&Address::Unix(path.clone())).unwrap()[0];
+        assert!(matches!(address.open(), Ok(Opened::Connected(_))));
+        drop(listener);
+        assert_eq!(
+            io::ErrorKind::ConnectionRefused,
+            address.open().err().unwrap().kind()
+        );
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(
+            io::ErrorKind::NotFound,
+            address.open().err().unwrap().kind()
+        );
+    }
+
+    #[test]
+    fn a_refused_tcp_connection_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = &SocketAddress::resolve(&Address::Tcp("127.0.0.1".into(), port)).unwrap()[0];
+        assert!(matches!(
+            address.open(),
+            Ok(Opened::InProgress(_) | Opened::Connected(_))
+        ));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_refused() {
+        let path = Address::Unix(format!("/{}", "x".repeat(200)).into());
+        assert_eq!(
+            io::ErrorKind::InvalidInput,
+            SocketAddress::resolve(&path).err().unwrap().kind()
+        );
+    }
+}
