@@ -41,7 +41,10 @@ _UNWANTED = ("PGDATA", "PGPORT", "PGOPTIONS", "PGDATESTYLE", "PGTZ", "PGCLIENTEN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterChoice:
-    """What kind of private server. `data` None: temporary, removed; `port` None: a free one."""
+    """What kind of private server. `data` None: temporary, removed; `port` None: a free one.
+
+    `cpus` are those it and all its backends may use; empty: any.
+    """
 
     installation: Installation
     settings: Mapping[str, str]
@@ -49,6 +52,7 @@ class ClusterChoice:
     tcp: bool
     port: int | None
     user: str | None
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +163,7 @@ def _start(choice: ClusterChoice, host: Host, places: _Places) -> Process:
             user=choice.user,
             folder=Path("/"),
             environment={"LC_ALL": "C"},
+            cpus=choice.cpus,
             death_signal=signal.SIGINT if kept else signal.SIGQUIT,
         ),
         log=places.log,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.errors import Problems
@@ -34,10 +35,12 @@ def provision(
     *,
     ledger: orphans.Ledger | None = None,
     notice: Callable[[str], None] = _silent,
+    cpus: tuple[int, ...] = (),
 ) -> Iterator[Server]:
     """A server as chosen, for as long as the context lasts.
 
-    `notice` gets a line for each orphan that was found and ended. Raises `InvalidInput` for what
+    `notice` gets a line for each orphan that was found and ended. `cpus` pins a private server.
+    Raises `InvalidInput` for what
     cannot be meant, `PgdynoError` for what cannot be done.
     """
     refuse_contradictions(choice)
@@ -47,7 +50,8 @@ def provision(
     if choice.dsn is not None:
         yield connect_remote(choice.dsn, host)
         return
-    with private_server(cluster_choice(choice, host), host, kept) as server:
+    chosen = replace(cluster_choice(choice, host), cpus=cpus)
+    with private_server(chosen, host, kept) as server:
         yield server
 
 

@@ -17,16 +17,15 @@ from psycopg.conninfo import make_conninfo
 from pgdyno.hosts.local import Local
 from pgdyno.model import SystemChoice
 from pgdyno.servers.base import Server
-from pgdyno.servers.orphans import Ledger
 from pgdyno.servers.provision import provision
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     """A private server on a socket folder of its own, ended with the session."""
     choice = SystemChoice(pg=os.environ.get("PGDYNO_TEST_PG"))
-    ledger = Ledger(tmp_path_factory.mktemp("ledger"))
-    with provision(choice, Local(), ledger=ledger) as started:
+    # The person's own ledger, so that the next session cleans up after one that was killed.
+    with provision(choice, Local()) as started:
         yield started
 
 

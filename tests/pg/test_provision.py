@@ -101,6 +101,15 @@ def test_an_error_inside_ends_the_server_too(ledger: Ledger) -> None:
     assert_nothing_left(server, ledger)
 
 
+def test_a_server_and_its_backends_stay_on_their_cpus(ledger: Ledger) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with provision(SystemChoice(), Local(), ledger=ledger, cpus=(cpu,)) as server:
+        assert server.postmaster_pid is not None
+        assert os.sched_getaffinity(server.postmaster_pid) == {cpu}
+        with psycopg.connect(server.conninfo) as connection:
+            assert os.sched_getaffinity(connection.info.backend_pid) == {cpu}
+
+
 def test_settings_are_in_force_and_come_from_a_file(ledger: Ledger) -> None:
     asked = {"work_mem": "7MB", "search_path": 'a, "it\'s"', "my.own": r"back\slash"}
     with provision(SystemChoice(settings=asked), Local(), ledger=ledger) as server:
