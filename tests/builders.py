@@ -1,8 +1,8 @@
 """Builders of whole run folders, written through the real nouns and the real store.
 
 `build_run(folder)` gives what a measurement of seed 002's kind leaves: two shards of user login and
-logout, 40 s with a warm-up of 5 s, a checkpoint in the middle that slows it down. Numbers come from a seeded
-generator, so every build is the same. Options leave things out, as a kill or a failure would.
+logout, 40 s with a warm-up of 5 s, a checkpoint in the middle that slows it down. Numbers come from
+a seeded generator, so every build is the same. Options leave things out, as a kill would.
 
 >>> run = build_run(Path("/tmp/x"), RunOptions(missing=("summary.json",)))  # doctest: +SKIP
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ from pgdyno.contract import (
 from pgdyno.experiment.store import Run, StoredTrial, new_run
 from pgdyno.model import (
     CheckResult,
+    Checks,
     Durability,
     Environment,
     Experiment,
@@ -135,7 +137,7 @@ class Recorder:
 
 
 class Simulation:
-    """A made-up measurement: per second and shard, recorders of the transaction and its statements."""
+    """A made-up measurement: recorders of each transaction type and of its statements."""
 
     def __init__(self, options: RunOptions) -> None:
         self.options = options
@@ -186,8 +188,8 @@ class Simulation:
 
     def one_second(self, name: str, slow: float, warm: bool) -> Recorder:
         recorder = Recorder()
-        weight = max(1, int(40 / slow / self.options.shards))
         for _ in range(240):
+            weight = int(40 / slow / self.options.shards + self.random.random())
             login_ns = int(self.random.lognormvariate(math.log(0.9e6 * slow), 0.35))
             logout_ns = int(self.random.lognormvariate(math.log(0.76e6 * slow), 0.33))
             if self.random.random() < 0.004:
@@ -261,7 +263,7 @@ def write_trial(stored: StoredTrial, options: RunOptions) -> None:
     stored.write("settings.json", build_settings(options))
     stored.write("sizes.json", build_sizes(options))
     stored.write("environment.json", build_environment())
-    stored.write("checks.json", build_checks(options))
+    stored.write("checks.json", Checks(results=build_checks(options)))
     write_observations(stored.folder / "observations", simulation)
 
 
@@ -550,8 +552,83 @@ def build_checks(options: RunOptions) -> tuple[CheckResult, ...]:
 
 
 def write_observations(folder: Path, simulation: Simulation) -> None:
-    """Tables as the observers write them, one sample a second, for the whole of the measurement."""
+    """Tables as the observers write them, one sample a second, for warm-up and measurement."""
     folder.mkdir()
+    counters: defaultdict[str, float] = defaultdict(float)
+    tables: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+    seconds = simulation.options.warmup_s + simulation.options.duration_s
+    for second in range(seconds + 1):
+        taken_ns = simulation.begin_ns + second * SECOND_NS + 3_000_000
+        clocks = {
+            "monotonic_ns": taken_ns,
+            "wall_unix_ns": taken_ns - MONOTONIC_NS + WALL_NS,
+        }
+        slow = simulation.slowness(second)
+        for name, row in observe(counters, slow, simulation.random):
+            tables[name].append({**row, **clocks})
+    for name, rows in tables.items():
+        write_table(folder, name, rows)
+
+
+def observe(
+    counters: defaultdict[str, float], slow: float, chance: random.Random
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """One sample of every table; `counters` hold what has been counted so far."""
+
+    def counted(name: str, more: float) -> int:
+        counters[name] += more
+        return int(counters[name])
+
+    user, sys = 92 / slow + chance.uniform(-4, 4), 58 / slow + chance.uniform(-3, 3)
+    wait = 6 * slow + chance.uniform(0, 3)
+    for cpu, share in (("all", 1.0), ("0", 0.5), ("1", 0.5)):
+        yield (
+            "host_cpu",
+            {
+                "cpu": cpu,
+                "user_jiffies": counted(f"user {cpu}", user * share),
+                "sys_jiffies": counted(f"sys {cpu}", sys * share),
+                "wait_jiffies": counted(f"wait {cpu}", wait * share),
+                "steal_jiffies": 0,
+                "idle_jiffies": counted(f"idle {cpu}", max(200 - user - sys - wait, 0) * share),
+            },
+        )
+    for role, share in (("engine", 0.18), ("server", 0.75)):
+        yield (
+            "processes",
+            {
+                "role": role,
+                "user_jiffies": counted(f"{role} user", user * share),
+                "sys_jiffies": counted(f"{role} sys", sys * share),
+            },
+        )
+    written = 19e6 / slow + (46e6 if slow > 1.6 else 0)
+    yield (
+        "host_disk",
+        {
+            "device": "vda",
+            "read_bytes": counted("read", 120_000 if slow > 1.6 else 0),
+            "write_bytes": counted("written", written + chance.uniform(0, 2e6)),
+            "flushes": counted("flushes", 1900 / slow),
+        },
+    )
+    yield (
+        "host_network",
+        {
+            "interface": "eth0",
+            "received_bytes": counted("received", 900 + chance.uniform(0, 400)),
+            "sent_bytes": counted("sent", 700 + chance.uniform(0, 900)),
+        },
+    )
+    yield "host_tasks", {"context_switches": counted("switches", 41_000 / slow)}
+    yield (
+        "wal",
+        {
+            "wal_position_bytes": counted("wal", 15e6 / slow + chance.uniform(0, 1e6)),
+            "wal_syncs": counted("syncs", 1900 / slow),
+        },
+    )
+    yield "database", {"commits": counted("commits", 17_000 / slow), "temp_bytes": 0}
 
 
 def write_table(folder: Path, name: str, rows: list[dict[str, object]]) -> None:

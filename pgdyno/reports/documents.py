@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from pgdyno.model import (
     Trial,
     Variant,
 )
+from pgdyno.stats.percentiles import Distribution, distributions_by_tag
 
 _T = TypeVar("_T")
 
@@ -53,6 +55,7 @@ class TrialDocuments:
     checks: tuple[CheckResult, ...]
     intervals: tuple[Interval, ...]
     observations: dict[str, pa.Table]
+    distributions: dict[str, Distribution]
     missing: tuple[Missing, ...]
 
     @property
@@ -97,13 +100,9 @@ def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocum
             damaged.append(Missing(what=what, why=f"its file is damaged: {_first_line(error)}"))
             return otherwise
 
-    observations = {
-        name: table
+    tables = {
+        name: attempt(f"observations of {name}", partial(stored.observations, name), None)
         for name in stored.observation_names()
-        if (
-            table := attempt(f"observations of {name}", lambda n=name: stored.observations(n), None)
-        )  # type: ignore[misc]
-        is not None
     }
     documents = TrialDocuments(
         stored=stored,
@@ -116,20 +115,29 @@ def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocum
         environment=attempt("host and storage", lambda: stored.environment, None),
         checks=attempt("the checks", lambda: stored.checks, ()),
         intervals=attempt("values over time", lambda: tuple(stored.intervals()), ()),
-        observations=observations,
+        distributions=attempt(
+            "the distribution of response times", partial(_histograms, stored), {}
+        ),
+        observations={name: table for name, table in tables.items() if table is not None},
         missing=(),
     )
     absent = _absent(documents, frozenset(one.what for one in damaged))
     return replace(documents, missing=(*damaged, *absent))
 
 
+def _histograms(stored: StoredTrial) -> dict[str, Distribution]:
+    """Distributions of the transactions' histogram log by tag; empty where there is no log."""
+    path = stored.histogram_log("transactions")
+    return distributions_by_tag(path.read_text()) if path else {}
+
+
 def _absent(documents: TrialDocuments, known: frozenset[str]) -> tuple[Missing, ...]:
     """What is not there although nothing was damaged, and why as far as the trial tells it."""
-    trial, stored = documents.trial, documents.stored
+    trial = documents.trial
     present = {
         "the engine's summary": documents.summary is not None,
         "values over time": bool(documents.intervals),
-        "the distribution of response times": stored.histogram_log("transactions") is not None,
+        "the distribution of response times": bool(documents.distributions),
         "CPU, disk, network and WAL over time": bool(documents.observations),
         "the checks": bool(documents.checks),
         "the server's settings": documents.settings is not None,

@@ -1,19 +1,24 @@
 """The figures of one measurement, from the engine's summary, or from its intervals after a kill.
 
 `Measured` is what every report prints first. Nothing here is estimated: a figure that cannot be
-known from what is stored is None. Percentiles come from the summary's merged histograms; from
-intervals alone there are none, since percentiles are never averaged.
+known from what is stored is None. Percentiles come from merged histograms, the summary's or the
+log's; they are never averaged.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgdyno.contract import Counters, Failed, Interval, Series, Summary
+from pgdyno.reports.distribution import kinds_of, merged, response_of
 from pgdyno.reports.documents import TrialDocuments
+from pgdyno.stats import littles_law
+from pgdyno.stats.fairness import Fairness, fairness
+from pgdyno.stats.littles_law import LittlesLaw
+from pgdyno.stats.percentiles import Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +35,6 @@ class Spread:
     def share(self) -> float:
         """Standard deviation as a share of the mean (coefficient of variation)."""
         return self.stddev_per_s / self.mean_per_s if self.mean_per_s else 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fairness:
-    """How evenly the clients were served: committed transactions a client."""
-
-    clients: int
-    committed_mean: float
-    committed_stddev: float
-    committed_min: int
-    committed_max: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +64,7 @@ class Measured:
     spread: Spread | None
     fairness: Fairness | None
     engine_cost: EngineCost | None
+    littles_law: LittlesLaw | None
 
     @property
     def server_commits_per_s(self) -> float:
@@ -87,11 +82,13 @@ def measure(documents: TrialDocuments) -> Measured | None:
     """The figures of a trial, or None where nothing was measured."""
     summary = documents.summary
     if summary is not None and summary.measured_s:
-        return _from_summary(summary, documents.intervals)
-    return _from_intervals(documents.intervals)
+        return _from_summary(documents, summary)
+    by_type = response_of(kinds_of(documents.distributions))
+    return _from_intervals(documents.intervals, merged(by_type))
 
 
-def _from_summary(summary: Summary, intervals: tuple[Interval, ...]) -> Measured:
+def _from_summary(documents: TrialDocuments, summary: Summary) -> Measured:
+    intervals, plan = documents.intervals, documents.plan
     measured_s = summary.measured_s or 0.0
     return Measured(
         partial=False,
@@ -104,17 +101,21 @@ def _from_summary(summary: Summary, intervals: tuple[Interval, ...]) -> Measured
         service=_filled(summary.times.service),
         lag=summary.times.lag,
         spread=spread_of(intervals),
-        fairness=_fairness(summary),
+        fairness=fairness(summary.clients),
         engine_cost=_engine_cost(summary, measured_s),
+        littles_law=littles_law.check(summary, plan.load, intervals) if plan else None,
     )
 
 
-def _from_intervals(intervals: tuple[Interval, ...]) -> Measured | None:
+def _from_intervals(
+    intervals: tuple[Interval, ...], distribution: Distribution | None
+) -> Measured | None:
     measured = [one for one in intervals if one.phase == "measurement"]
     if not measured:
         return None
     measured_s = (measured[-1].end_ns - measured[0].begin_ns) / 1e9
     counters = add_counters(one.counters for one in measured)
+    parts = [one.times.response or one.times.service for one in measured]
     cpu_user_s = sum(one.cpu_user_ns for one in measured) / 1e9
     cpu_sys_s = sum(one.cpu_sys_ns for one in measured) / 1e9
     return Measured(
@@ -124,12 +125,33 @@ def _from_intervals(intervals: tuple[Interval, ...]) -> Measured | None:
         throughput_per_s=counters.committed / measured_s,
         throughput_with_connect_per_s=None,
         server_commits=sum(one.server_commits for one in measured),
-        response=None,
+        response=_series(parts, distribution),
         service=None,
         lag=None,
         spread=spread_of(intervals),
         fairness=None,
         engine_cost=_cost(cpu_user_s, cpu_sys_s, counters.committed, measured_s, None),
+        littles_law=None,
+    )
+
+
+def _series(parts: Sequence[Series], distribution: Distribution | None) -> Series | None:
+    """Exact sums of the intervals' series, percentiles from the merged histograms of the log."""
+    parts = [part for part in parts if part.count]
+    if not parts or distribution is None:
+        return None
+    return Series(
+        count=sum(part.count for part in parts),
+        sum_ns=sum(part.sum_ns for part in parts),
+        sum_squares_ns2=sum(part.sum_squares_ns2 for part in parts),
+        min_ns=min(part.min_ns for part in parts),
+        max_ns=max(part.max_ns for part in parts),
+        p50_ns=distribution.value_at(0.5),
+        p90_ns=distribution.value_at(0.9),
+        p95_ns=distribution.value_at(0.95),
+        p99_ns=distribution.value_at(0.99),
+        p99_9_ns=distribution.value_at(0.999),
+        p99_99_ns=distribution.value_at(0.9999),
     )
 
 
@@ -147,7 +169,7 @@ def add_counters(several: Iterable[Counters]) -> Counters:
                 total[name] += getattr(one, name)
         for name in Failed.model_fields:
             failed[name] += getattr(one.failed, name)
-    return Counters(failed=Failed(**failed), **total)  # type: ignore[arg-type]
+    return Counters(failed=Failed(**failed), **total)
 
 
 def committed_per_s(intervals: Iterable[Interval]) -> list[tuple[int, int, float]]:
@@ -187,19 +209,6 @@ def spread_of(intervals: Iterable[Interval]) -> Spread | None:
         highest_per_s=max(rates),
         mean_per_s=statistics.fmean(rates),
         stddev_per_s=statistics.stdev(rates),
-    )
-
-
-def _fairness(summary: Summary) -> Fairness | None:
-    committed = [client.committed for client in summary.clients]
-    if len(committed) < 2:
-        return None
-    return Fairness(
-        clients=len(committed),
-        committed_mean=statistics.fmean(committed),
-        committed_stddev=statistics.pstdev(committed),
-        committed_min=min(committed),
-        committed_max=max(committed),
     )
 
 

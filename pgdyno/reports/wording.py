@@ -5,12 +5,11 @@ The terminal and the page say the same things in the same words, because both ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pgdyno.contract import Plan
 from pgdyno.model import Durability, LoadChoice, ParameterValue, SystemChoice, WorkloadChoice
 from pgdyno.reports.documents import PHASE_WORDS, TrialDocuments
 from pgdyno.reports.measured import Measured, Spread
+from pgdyno.reports.terms import DURABILITY_COSTS, DURABILITY_NAMES
 from pgdyno.units import (
     format_bytes,
     format_count,
@@ -19,69 +18,6 @@ from pgdyno.units import (
     format_per_s,
     format_share,
 )
-
-DURABILITY_NAMES: Mapping[str, str] = {
-    "D0": "unsafe",
-    "D1": "delayed",
-    "D2": "local",
-    "D3": "replicated",
-    "D3w": "replicated, written",
-    "D4": "applied",
-    "D?": "provider's",
-    "none": "nothing written",
-}
-DURABILITY_COSTS: Mapping[str, str] = {
-    "D0": "A crash of the operating system or a power cut can corrupt the data.",
-    "D1": (
-        "A crash can lose the commits of about the last three wal_writer_delay, also when only the "
-        "postmaster is killed. What is left is consistent."
-    ),
-    "D2": "A crash loses nothing that was acknowledged, as long as the primary's disk survives.",
-    "D3": "The loss of one host loses nothing that was acknowledged.",
-    "D3w": (
-        "The loss of one host loses nothing that was acknowledged, as long as the standby's "
-        "operating system survives."
-    ),
-    "D4": (
-        "The loss of one host loses nothing that was acknowledged, and a read on the synchronous "
-        "standby sees every acknowledged commit."
-    ),
-    "D?": "The storage gives the guarantee: it is the provider's promise, not derived here.",
-    "none": "Nothing was written, so no durability class applies.",
-}
-
-TITLES: Mapping[str, str] = {
-    "throughput": "committed transactions a second; one execution of a script is one transaction",
-    "with connecting": "the same, with the time it took to connect all clients counted in",
-    "server commits": "commits the server acknowledged; a script of two statements outside a block "
-    "commits twice",
-    "response time": "from the moment a transaction was meant to start to its end",
-    "service time": "from sending a transaction's first byte to its end",
-    "schedule lag": "how late a transaction was sent, compared with when it was meant to be",
-    "p50": "half of the transactions were at least this fast (the median)",
-    "p90": "90 of 100 transactions were at least this fast",
-    "p95": "95 of 100 transactions were at least this fast",
-    "p99": "99 of 100 transactions were at least this fast",
-    "p99.9": "999 of 1000 transactions were at least this fast",
-    "p99.99": "9999 of 10 000 transactions were at least this fast",
-    "mean": "arithmetic mean: sum of all times divided by their number",
-    "failed": "transactions that did not commit: serialization, deadlock, other error, connection",
-    "unknown": "commit was sent and never answered: the transaction may have happened or not",
-    "skipped": "transactions never sent, because the engine was hopelessly behind schedule",
-    "durability class": "what an acknowledged commit is worth; compare only within one class",
-    "user": "CPU time in programs",
-    "sys": "CPU time in the kernel",
-    "wait": "CPU idle while a disk was being waited for",
-    "idle": "CPU with nothing to do",
-    "engine": "CPU the load generator itself used",
-    "WAL": "write-ahead log: what PostgreSQL writes before a commit is acknowledged",
-    "fairness": "how evenly clients were served: committed transactions a client",
-    "warm-up": "measured but not counted: caches fill and plans settle",
-    "meta": "a command of the script language, carried out by the engine without the server",
-    "prewarm": "reading the data into memory before the measurement",
-    "fsync": "forcing written data to the disk itself",
-}
-"""What a term means, in one plain sentence; shown when it is pointed at."""
 
 
 def headline(documents: TrialDocuments, measured: Measured | None) -> str:
@@ -127,9 +63,9 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
         names = ", ".join(f"{one.check} ({one.rule})" for one in broken)
         sentences.append(f"The data is wrong: {len(broken)} check(s) broken: {names}.")
     if measured is not None and measured.partial and summary is None:
+        known = " and its histogram log" if measured.response else "; percentiles are not known"
         sentences.append(
-            "There is no summary of the engine: figures are added up from its intervals, "
-            "and percentiles over the whole measurement are not known."
+            f"There is no summary of the engine: figures are added up from its intervals{known}."
         )
     if measured is not None and measured.failed_share >= 0.01:
         sentences.append(
@@ -139,7 +75,7 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
     return tuple(sentences)
 
 
-def anecdote(trials: int, spread: Spread | None, run_name: str) -> str:
+def anecdote(trials: int, spread: Spread | None) -> str:
     """What one trial is worth, and what the movement inside it is not."""
     if trials != 1:
         return f"{trials} trials stand behind this experiment; each is shown by itself."
@@ -151,10 +87,7 @@ def anecdote(trials: int, spread: Spread | None, run_name: str) -> str:
             f"{format_share(spread.share)} over {spread.intervals} intervals); "
             "that is unsteadiness, not a confidence interval."
         )
-    return (
-        "One trial is an anecdote: how far a second one would differ is not known."
-        f"{inside} To see another: {repeat_command(run_name)}"
-    )
+    return "One trial is an anecdote: how far a second one would differ is not known." + inside
 
 
 def repeat_command(run_name: str) -> str:
@@ -178,12 +111,12 @@ def value_words(value: ParameterValue) -> str:
 
 
 def server_words(documents: TrialDocuments) -> str:
-    """`PostgreSQL 15.18 (private)`, as far as it is known."""
+    """`PostgreSQL 15.18, private server`, as far as it is known."""
     version = documents.settings.server_version if documents.settings else None
     version = version or (documents.summary.server_version if documents.summary else None)
     system = documents.variant.system if documents.variant else SystemChoice()
     whose = "your server" if system.dsn else "private server"
-    return f"PostgreSQL {version or 'of unknown version'} ({whose})"
+    return f"PostgreSQL {version or 'of unknown version'}, {whose}"
 
 
 def load_words(load: LoadChoice, plan: Plan | None) -> str:

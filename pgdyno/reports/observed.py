@@ -1,0 +1,109 @@
+"""One observer's table placed on a trial's time axis: rows of one device, rates of one counter.
+
+Observers store counters as read; `stats.rates` turns neighbouring samples into rates and shares.
+Samples are placed by the wall clock where that is known, since another host's monotonic clock
+counts from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pgdyno.reports.documents import TrialDocuments
+from pgdyno.reports.timeline import TimeAxis
+from pgdyno.stats.rates import CpuShares, Rate, Rows, cpu_shares, rates, within
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """Rows of an observer's table, in the order they were taken."""
+
+    table: pa.Table
+    axis: TimeAxis
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as Python values."""
+        rows: Rows = self.table.to_pylist()
+        return rows
+
+    def labels(self, column: str) -> list[str]:
+        """The devices, CPUs or roles in the table, in order of appearance."""
+        if column not in self.table.column_names:
+            return []
+        return [str(label) for label in pc.unique(self.table[column]).to_pylist() if label]
+
+    def select(self, column: str, label: str) -> Observed:
+        """The rows of one device, CPU or role."""
+        if column not in self.table.column_names:
+            return replace(self, table=self.table.slice(0, 0))
+        return replace(self, table=self.table.filter(pc.equal(self.table[column], label)))
+
+    def measured(self) -> Rows:
+        """The rows that cover the measurement."""
+        if len(self.rows) < 2:
+            return self.rows
+        begin_ns = self.axis.zero_monotonic_ns + self._offset_ns
+        return within(self.rows, begin_ns, begin_ns + int(self.axis.measurement_end_s * 1e9))
+
+    def values(self, counter: str, *, factor: float = 1.0) -> dict[float, float | None]:
+        """Growth of a counter a second × `factor`, by seconds on the axis; only what it shows."""
+        return {
+            self.seconds(rate.end_ns): None if rate.per_s is None else rate.per_s * factor
+            for rate in rates(self.rows, counter)
+            if self._shown(rate)
+        }
+
+    def shares(self) -> list[CpuShares]:
+        """Shares of CPU time; only what the axis shows."""
+        return [share for share in cpu_shares(self.rows) if self._shown(share)]
+
+    def seconds(self, monotonic_ns: int) -> float:
+        """An instant of the observer's clock as seconds on the axis."""
+        return self.axis.seconds(monotonic_ns - self._offset_ns)
+
+    def _shown(self, span: CpuShares | Rate) -> bool:
+        begin_s, end_s = self.seconds(span.begin_ns), self.seconds(span.end_ns)
+        return end_s > self.axis.begin_s and begin_s < self.axis.end_s
+
+    @cached_property
+    def _offset_ns(self) -> int:
+        """What to add to the engine's clock to get the observer's."""
+        zero_ns, wall_ns = self.axis.zero_monotonic_ns, self.axis.zero_wall_unix_ns
+        if wall_ns is None or not self.rows or self.rows[0].get("wall_unix_ns") is None:
+            return 0
+        first = self.rows[0]
+        return (int(first["monotonic_ns"] or 0) - zero_ns) - (
+            int(first["wall_unix_ns"] or 0) - wall_ns
+        )
+
+
+def observed(documents: TrialDocuments, axis: TimeAxis, name: str) -> Observed:
+    """A table by its name; empty where nobody observed it."""
+    table = documents.observations.get(name)
+    empty = pa.table({"monotonic_ns": pa.array([], pa.int64())})
+    usable = table is not None and "monotonic_ns" in table.column_names
+    return Observed(table=table if usable else empty, axis=axis)
+
+
+def tables_ending(documents: TrialDocuments, suffix: str) -> list[str]:
+    """Names of tables such as `host_cpu` by their ending, one for each host that was watched."""
+    return [name for name in documents.observations if name.endswith(suffix)]
+
+
+def busiest(whole: Observed, column: str, counters: Sequence[str]) -> tuple[str, Observed] | None:
+    """The device whose counters grew most on the axis; None when all stood still."""
+
+    def grown(device: str) -> float:
+        own = whole.select(column, device)
+        return sum(value or 0.0 for counter in counters for value in own.values(counter).values())
+
+    devices = whole.labels(column)
+    key: Callable[[str], float] = grown
+    best = max(devices, key=key, default=None)
+    return None if best is None or not grown(best) else (best, whole.select(column, best))
