@@ -40,7 +40,7 @@ _SETTINGS: Final = (
     *("synchronous_standby_names", "wal_writer_delay"),
 )
 _SETTLED_AFTER_S: Final = 0.2
-# Before 15 a collector process published counters, from a file that it wrote twice a second at most.
+# Before 15 a collector process published counters, twice a second at most.
 _SETTLED_AFTER_OF_COLLECTOR_S: Final = 1.2
 _SETTLE_DEADLINE_S: Final = 5.0
 

@@ -101,8 +101,12 @@ def test_counters_follow_what_is_done(any_server: Server, asking: Session) -> No
     assert grown("bgwriter", "checkpoints_requested") == 1
     assert grown("bgwriter", "checkpoint_buffers") > 40
     assert grown("wal", "wal_position_bytes") > 1_000_000
-    assert grown("wal", "wal_bytes") == pytest.approx(grown("wal", "wal_position_bytes"), rel=0.05)
-    assert grown("wal", "wal_syncs") >= 1
+    if asking.version_num < 140000:
+        assert after["wal"]["wal_bytes"] is None
+    else:
+        grown_bytes = grown("wal", "wal_position_bytes")
+        assert grown("wal", "wal_bytes") == pytest.approx(grown_bytes, rel=0.05)
+        assert grown("wal", "wal_syncs") >= 1
 
 
 def test_settings_that_differ_have_value_default_and_source(asking: Session) -> None:
