@@ -7,6 +7,7 @@ A `Workload` still has its parameters open; `resolving.py` gives them values and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,6 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from pgdyno.contract import LoadSection, Noun, TransactionType
+from pgdyno.errors import nearest_hint
 from pgdyno.expressions import ExpressionError, parse
 from pgdyno.model import ParameterValue
 
@@ -27,6 +29,10 @@ LOAD_FILE = "load.sql"
 INDEXES_FILE = "indexes.sql"
 FUNCTIONS_FILE = "functions.sql"
 RESET_FILE = "reset.sql"
+
+# What rules of checks may use besides parameters, `row.` and `change.` (see `judging.py`).
+AFTER_LOAD_NAMES = frozenset({"reused"})
+COUNT_NAMES = frozenset({"committed", "failed", "retries", "unknown", "in_flight", "skipped"})
 
 
 class Parameter(Noun):
@@ -124,38 +130,64 @@ class WorkloadFile(Noun):
     transaction_types: tuple[TransactionDefinition, ...] = ()
     checks: tuple[CheckDefinition, ...] = ()
 
-    def expressions(self) -> dict[str, str]:
-        """Every expression in the file, by the key it stands at."""
-        found = {"expected_bytes": self.expected_bytes}
-        found |= {f"derived.{name}": text for name, text in self.derived.items()}
-        found |= {f"constraints[{n}].rule": each.rule for n, each in enumerate(self.constraints)}
+    def expressions(self) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """Every expression in the file: the key it stands at, its text, the names it may use."""
+        given = frozenset(self.parameters)
+        known = given
+        for name, text in self.derived.items():
+            yield f"derived.{name}", text, known
+            known |= {name}
+        for n, constraint in enumerate(self.constraints):
+            yield f"constraints[{n}].rule", constraint.rule, given
+        yield "expected_bytes", self.expected_bytes, known
         for n, table in enumerate(self.tables):
-            found |= {f"tables[{n}].for_each.{k}": text for k, text in table.for_each.items()}
-            found[f"tables[{n}].unlogged"] = table.unlogged or "false"
+            yield from _repetition(f"tables[{n}]", table.for_each, known)
+            yield f"tables[{n}].unlogged", table.unlogged or "false", known
         for n, kind in enumerate(self.transaction_types):
             at = f"transaction_types[{n}]"
-            found |= {f"{at}.for_each.{k}": text for k, text in kind.for_each.items()}
-            found[f"{at}.weight"] = str(kind.weight)
-            found[f"{at}.when"] = kind.when or "true"
-            found[f"{at}.failure.when"] = (kind.failure and kind.failure.when) or "true"
+            yield from _repetition(at, kind.for_each, known)
+            yield f"{at}.weight", str(kind.weight), known | frozenset(kind.for_each)
+            yield f"{at}.when", kind.when or "true", known
+            yield f"{at}.failure.when", (kind.failure and kind.failure.when) or "true", known
         for n, check in enumerate(self.checks):
-            at = f"checks[{n}]"
-            found |= {f"{at}.after_load[{i}]": text for i, text in enumerate(check.after_load)}
-            rules = enumerate(check.after_measurement)
-            found |= {f"{at}.after_measurement[{i}]": text for i, text in rules}
-            found[f"{at}.when"] = check.when or "true"
-            found[f"{at}.unlogged"] = check.unlogged or "false"
-        return found
+            yield f"checks[{n}].when", check.when or "true", known
+            yield f"checks[{n}].unlogged", check.unlogged or "false", known
+            for i, rule in enumerate(check.after_load):
+                yield f"checks[{n}].after_load[{i}]", rule, known | AFTER_LOAD_NAMES
+            for i, rule in enumerate(check.after_measurement):
+                yield f"checks[{n}].after_measurement[{i}]", rule, known | COUNT_NAMES
 
     def expression_problems(self) -> list[str]:
-        """Every expression that cannot be read, one line each."""
+        """Every expression that cannot be read or uses an unknown name, one line each."""
         problems = []
-        for key, text in self.expressions().items():
+        for key, text, known in self.expressions():
             try:
-                parse(text)
+                read = parse(text).names
             except ExpressionError as error:
                 problems.append(f"{key}: {error.message}")
+                continue
+            for name in sorted(read - known):
+                if not _is_measured(name, key):
+                    near = nearest_hint(name, known)
+                    problems.append(f"{key}: '{name}' is not known, {near}")
         return problems
+
+
+def _repetition(
+    at: str, for_each: dict[str, str], known: frozenset[str]
+) -> Iterator[tuple[str, str, frozenset[str]]]:
+    for name, text in for_each.items():
+        yield f"{at}.for_each.{name}", text, known
+
+
+def _is_measured(name: str, key: str) -> bool:
+    """Whether only a check's query or the engine can say what a dotted name is."""
+    first, dot, _ = name.partition(".")
+    if not dot:
+        return False
+    if ".after_load" in key:
+        return first == "row"
+    return ".after_measurement" in key and first in {"row", "change", *COUNT_NAMES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

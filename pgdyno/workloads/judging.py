@@ -18,7 +18,7 @@ from typing import Literal
 from pgdyno.contract import Counters, Summary
 from pgdyno.expressions import ExpressionError, Value, evaluate_truth, parse
 from pgdyno.model import CheckResult
-from pgdyno.workloads.definition import Check, ResolvedWorkload
+from pgdyno.workloads.definition import COUNT_NAMES, Check, ResolvedWorkload
 
 Row = Mapping[str, Value]
 _After = Literal["load", "measurement"]
@@ -150,8 +150,7 @@ def _why_unknown(check: Check, read: Sequence[str], evidence: _Evidence) -> str 
             return f"before the measurement: {evidence.before.problems[check.query]}"
         if check.query not in evidence.before.rows:
             return "nothing was read before the measurement"
-    counters = ("committed", "failed", "retries", "unknown", "in_flight", "skipped")
-    if not evidence.counted and any(name.split(".")[0] in counters for name in read):
+    if not evidence.counted and any(name.split(".")[0] in COUNT_NAMES for name in read):
         return "the engine left no counts"
     return None
 

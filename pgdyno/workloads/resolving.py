@@ -52,7 +52,8 @@ def resolve(
     checks = tuple(
         _check(each, render) for each in workload.definition.checks if render.wanted(each.when)
     )
-    load_sql = render.file(LOAD_FILE)
+    files = (SCHEMA_FILE, LOAD_FILE, INDEXES_FILE, FUNCTIONS_FILE, RESET_FILE)
+    schema_sql, load_sql, indexes_sql, functions_sql, reset_sql = map(render.file, files)
     render.raise_problems()
     sections = split_sections(load_sql, workload.files[LOAD_FILE].shown, seen) if load_sql else ()
     return ResolvedWorkload(
@@ -69,11 +70,11 @@ def resolve(
         variables=_variables(workload, seen),
         extensions=workload.definition.extensions,
         tables=tables,
-        schema_sql=render.file(SCHEMA_FILE),
+        schema_sql=schema_sql,
         sections=sections,
-        index_statements=split_statements(render.file(INDEXES_FILE)),
-        functions_sql=render.file(FUNCTIONS_FILE),
-        reset_sql=render.file(RESET_FILE),
+        index_statements=split_statements(indexes_sql),
+        functions_sql=functions_sql,
+        reset_sql=reset_sql,
         transaction_types=kinds,
         checks=checks,
         expected_bytes=max(0, evaluate_whole(f"ceil({workload.definition.expected_bytes})", seen)),
