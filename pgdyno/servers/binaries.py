@@ -88,14 +88,14 @@ def find_installations(host: Host) -> tuple[Installation, ...]:
     for origin, bin_dir in _candidates(host):
         # A folder of links stands for the one they lead to, where the programs find their files.
         place = (bin_dir / _NEEDED[0]).resolve().parent
-        if place not in found and all((place / name).is_file() for name in _NEEDED):
+        if place not in found and all(_is_file(place / name) for name in _NEEDED):
             found[place] = inspect(host, place, origin)
     return tuple(sorted(found.values(), key=_preference, reverse=True))
 
 
 def inspect(host: Host, bin_dir: Path, origin: Origin) -> Installation:
     """What an installation is, by asking its own programs."""
-    programs = tuple(name for name in _CLIENT_PROGRAMS if (bin_dir / name).is_file())
+    programs = tuple(name for name in _CLIENT_PROGRAMS if _is_file(bin_dir / name))
     answer, problem = _ask(host, bin_dir / "postgres", "--version")
     parsed = parse_version(answer)
     if parsed is None and problem is None:
@@ -168,19 +168,19 @@ def _preference(one: Installation) -> tuple[int, bool]:
 def _bin_dir_of(host: Host, path: Path) -> Path:
     """The folder of programs that a path stands for."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links out of a layout)
-    if path.is_file() and path.name.startswith("pg_config"):
+    if _is_file(path) and path.name.startswith("pg_config"):
         answer, problem = _ask(host, path, "--bindir")
         if problem is not None:
             raise PgdynoError(f"'{path}' does not run: {problem}")
         path = Path(answer)
-    elif path.is_file():
+    elif _is_file(path):
         path = path.parent
     for folder in (path, path / "bin"):
-        if (folder / "postgres").is_file():
-            if (folder / "initdb").is_file():
+        if _is_file(folder / "postgres"):
+            if _is_file(folder / "initdb"):
                 return folder
             raise InvalidInput(f"'{folder}' has postgres but no initdb")
-    if path.exists():
+    if os.path.lexists(path):
         raise InvalidInput(
             f"there is no PostgreSQL server in '{path}'",
             hint="give the folder that holds 'postgres' and 'initdb', the folder above it, or its "
@@ -193,6 +193,11 @@ def _bin_dir_of(host: Host, path: Path) -> Path:
         if near.startswith("did")
         else "write it as 18, 15.18 or /usr/lib/postgresql/15/bin",
     )
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there and can be seen; `Path.is_file` raises in folders closed to us."""
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -231,7 +236,7 @@ def _wheel_prefixes() -> list[Path]:
 def _extensions(host: Host, bin_dir: Path) -> tuple[str, ...]:
     """Names of the extensions that come with an installation."""
     shares = [bin_dir.parent / "share", bin_dir.parent / "share" / "postgresql"]
-    if (bin_dir / "pg_config").is_file():
+    if _is_file(bin_dir / "pg_config"):
         answer, problem = _ask(host, bin_dir / "pg_config", "--sharedir")
         if problem is None:
             shares.insert(0, Path(answer))

@@ -74,12 +74,19 @@ def temporary_root(host: Host, user: str | None) -> Path:
 
 
 def socket_folder(root: Path, name: str) -> Path:
-    """Where a socket fits: `root/name`, or `/tmp/name` where that path is too long."""
+    """Where a socket can be: `root/name`, or `/tmp/name` where that is too long or has a comma.
+
+    To libpq a comma separates hosts.
+    """
     for folder in (root / name, Path("/tmp") / name):
-        if len(os.fsencode(folder / ".s.PGSQL.65535")) <= SOCKET_PATH_BYTES_MAX:
+        if (
+            "," not in str(folder)
+            and len(os.fsencode(folder / ".s.PGSQL.65535")) <= SOCKET_PATH_BYTES_MAX
+        ):
             return folder
     raise PgdynoError(
-        f"the path of a socket in '{root / name}' has more than {SOCKET_PATH_BYTES_MAX} bytes",
+        f"the path of a socket in '{root / name}' has more than {SOCKET_PATH_BYTES_MAX} bytes "
+        "or a comma",
         hint="set TMPDIR to a shorter path",
     )
 

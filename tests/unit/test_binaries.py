@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,18 @@ def test_an_installation_that_does_not_run_is_told(prefix: Path) -> None:
     (prefix / "bin" / "postgres").write_text("#!/bin/sh\necho 'libfoo.so missing' >&2; exit 127\n")
     with pytest.raises(PgdynoError, match=r"does not run: libfoo\.so missing"):
         choose(str(prefix), FOUND, Local())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_path_closed_to_us_is_refused_and_not_a_crash(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "postgres").touch()
+    os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        with pytest.raises(PermissionError):
+            (closed / "postgres").is_file()
+        with pytest.raises(InvalidInput, match="neither a version nor a path"):
+            choose(str(closed / "postgres"), FOUND, Noop())
+    finally:
+        os.seteuid(0)

@@ -74,4 +74,5 @@ def test_tmpdir_is_honoured_where_it_can_be_written(
 
 def test_a_socket_whose_path_would_be_too_long_lies_in_tmp() -> None:
     assert folders.socket_folder(Path("/var/tmp"), "pgdyno-1") == Path("/var/tmp/pgdyno-1")
+    assert folders.socket_folder(Path("/var/tmp/a,b"), "pgdyno-1") == Path("/tmp/pgdyno-1")
     assert folders.socket_folder(Path("/" + "d" * 90), "pgdyno-1") == Path("/tmp/pgdyno-1")
