@@ -30,7 +30,9 @@ _BY_COMMIT: Final[dict[str, DurabilityClass]] = {
 }
 # Read-only statements may take a few transaction ids on the side (autovacuum, ANALYZE).
 _WRITING_SHARE: Final = 0.01
-_COMMIT_SETTING: Final = re.compile(r"synchronous_commit\W+(?:to\W+)?(\w+)", re.I)
+_COMMIT_SETTING: Final = re.compile(
+    r"synchronous_commit(?:\s*=|\s+to\b|'\s*,)\s*'?(\w+)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,12 +236,17 @@ def _storage_evidence(facts: DurabilityFacts) -> Iterator[str]:
         yield f"fsync = {facts.settings['fsync']}"
     if not facts.storage:
         yield "the server's storage cannot be seen from here; it is taken to honour flushes"
+    folders: dict[str, list[str]] = {}
     for storage in facts.storage:
-        yield f"{storage.folder} is on {storage.filesystem}" + (
-            f" ({storage.device}, write cache {storage.write_cache})"
-            if storage.device and storage.write_cache
-            else ""
+        known = (
+            storage.device,
+            f"write cache {storage.write_cache}" if storage.write_cache else None,
         )
+        details = ", ".join(word for word in known if word)
+        place = f"{storage.filesystem} ({details})" if details else storage.filesystem
+        folders.setdefault(place, []).append(storage.folder)
+    for place, names in folders.items():
+        yield f"{' and '.join(names)} on {place}"
 
 
 def _writing_evidence(written: Written | None, unlogged: tuple[str, ...]) -> Iterator[str]:

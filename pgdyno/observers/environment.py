@@ -167,7 +167,7 @@ def _queue_folder(host: Host, mount: Mount) -> str | None:
 
 def _real_folder(host: Host, folder: Path) -> Path:
     """The folder without symbolic links, as /proc/self/mountinfo names it."""
-    resolved = _output(host, Command(words=("realpath", "--", str(folder)))).rstrip("\n")
+    resolved = _output(host, Command(words=("realpath", "-e", "--", str(folder)))).rstrip("\n")
     if not resolved:
         raise PgdynoError(f"host '{host.name}' has no folder {folder}")
     return Path(resolved)
