@@ -1,4 +1,4 @@
-"""Write what in docs/ is made from the code: the JSON Schemas. A test says when they are old.
+"""Write what in docs/ is made from the code: schemas, tables. A test says when they are old.
 
 Run it as `make docs`.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pgdyno import contract, model
 from pgdyno.contract import Noun
+from pgdyno.observers.tables import with_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +38,8 @@ def documents() -> dict[Path, str]:
         made[ROOT / "docs" / "schemas" / f"{name}.schema.json"] = (
             json.dumps(schema, indent=2) + "\n"
         )
+    observers = ROOT / "docs" / "observers.md"
+    made[observers] = with_tables(observers.read_text())
     return made
 
 
