@@ -341,3 +341,31 @@ def test_all_wrong_sections_are_told() -> None:
 @pytest.mark.parametrize("module", [catalog, rendering, statements])
 def test_the_manual_in_docstrings(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+def test_the_manuals_example_is_a_workload(tmp_path: Path) -> None:
+    """docs/workloads.md must be enough to write one: its own example is read and resolved."""
+    manual = (catalog.BUILT_IN.parent.parent / "docs" / "workloads.md").read_text()
+    (definition,) = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    sections = [
+        block
+        for block in re.findall(r"```sql\n(.*?)```", manual, re.DOTALL)
+        if "-- section" in block
+    ]
+    folder = tmp_path / "mybank"
+    for name, text in {
+        "workload.toml": definition,
+        "schema.sql": "create table ledger_account (id int);",
+        "load.sql": "".join(sections),
+        "transactions/transfer.sql": r"\set id random(1, :accounts)" + "\nselect :id;\n",
+        "transactions/audit.sql": "select {{ half }} as audit_result;\n",
+        "checks/money.sql": "select 1 as accounts, 0 as entries, 0 as balance\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    workload = resolve(catalog.find(str(folder)), {"accounts": "3k"})
+    assert [section.rows for section in workload.sections] == [3000, 30_000]
+    assert [kind.weight for kind in workload.transaction_types] == [9, 1]
+    assert workload.transaction_types[1].script == "select 1500 as audit_result;\n"
+    assert workload.expected_bytes == 1_390_000
+    assert problems_of(str(folder), accounts="1") == ["a transfer needs two accounts"]
