@@ -189,7 +189,7 @@ class Simulation:
     def one_second(self, name: str, slow: float, warm: bool) -> Recorder:
         recorder = Recorder()
         for _ in range(240):
-            weight = int(40 / slow / self.options.shards + self.random.random())
+            weight = int(37.4 / slow / self.options.shards + self.random.random())
             login_ns = int(self.random.lognormvariate(math.log(0.9e6 * slow), 0.35))
             logout_ns = int(self.random.lognormvariate(math.log(0.76e6 * slow), 0.33))
             if self.random.random() < 0.004:

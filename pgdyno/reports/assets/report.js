@@ -192,6 +192,7 @@
     constructor(strip, data, index) {
       this.strip = strip;
       this.data = data;
+      this.index = index;
       this.last = index === strip.data.panels.length - 1;
       this.pointed = null;
       this.xs = decode(data.x, Float64Array);
@@ -274,6 +275,7 @@
         series: [{}, ...drawn.map(({ line }) => this.series(line))],
         hooks: {
           drawClear: [(plot) => this.shade(plot)],
+          draw: [(plot) => this.name(plot)],
           setCursor: [(plot) => strip.moving || strip.point(plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") : null, this)],
           setSelect: [(plot) => this.select(plot)],
         },
@@ -337,13 +339,28 @@
         ctx.save();
         ctx.fillStyle = colour("shade");
         ctx.fillRect(left, bbox.top, right - left, bbox.height);
-        ctx.fillStyle = colour("muted");
-        ctx.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
-        ctx.textBaseline = "top";
-        const inside = ctx.measureText(label).width + 8 * devicePixelRatio < right - left;
-        if (inside && this === this.strip.panels[0]) ctx.fillText(label, left + 5 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
         ctx.restore();
       }
+    }
+
+    /** The first panel says what the darker ground is, above the grid. */
+    name(plot) {
+      if (this.index !== 0) return;
+      const { ctx, bbox } = plot;
+      const dots = devicePixelRatio;
+      ctx.save();
+      ctx.font = `${11 * dots}px ${getComputedStyle(document.body).fontFamily}`;
+      ctx.textBaseline = "top";
+      for (const [from, to, label] of this.strip.data.shaded ?? []) {
+        const left = Math.max(plot.valToPos(from, "x", true), bbox.left) + 4 * dots;
+        const width = ctx.measureText(label).width;
+        if (left + width + 4 * dots > Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)) continue;
+        ctx.fillStyle = colour("shade");
+        ctx.fillRect(left - dots, bbox.top + 2 * dots, width + 2 * dots, 15 * dots);
+        ctx.fillStyle = colour("muted");
+        ctx.fillText(label, left, bbox.top + 4 * dots);
+      }
+      ctx.restore();
     }
 
     select(plot) {

@@ -1,0 +1,151 @@
+"""The terminal summary and the JSON document: complete, plain, safe with hostile names."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pgdyno.experiment.store import Run
+from pgdyno.reports.terminal import as_json, render_summary
+from tests.builders import RunOptions, build_run
+
+pytestmark = pytest.mark.unit
+
+DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    options = RunOptions(duration_s=6, warmup_s=2, tags=("nightly",))
+    return build_run(tmp_path_factory.mktemp("runs"), options)
+
+
+def printed(run: Run, width: int = 80, **console: object) -> str:
+    target = io.StringIO()
+    render_summary(run, Console(file=target, width=width, **console))
+    return target.getvalue()
+
+
+def test_the_summary_says_what_ran_and_what_it_found(run: Run) -> None:
+    text = printed(run)
+    summary = run.trials[0].summary
+    assert summary is not None
+    words = " ".join(text.split())
+    for part in (
+        "userlogin (users=2 000 000, shards=2, transactions=both)",
+        "16 clients, closed loop, prepared protocol, 6.0 s after 2.0 s of warm-up",
+        "PostgreSQL 15.18",
+        "AMD EPYC 7763",
+        f"{summary.throughput_per_s:,.0f} tps".replace(",", " "),
+        "[D2 local]",
+        "with connecting counted in",
+        "server commits",
+        "3 failed",
+        "One trial is an anecdote",
+        r"\setrandom userid 1 1000000",
+        "SELECT f_user_logout_1(:userid);",
+        "40P01 3 both_0, command 2 deadlock detected",
+        "engine's CPU",
+        "4 000 000 408 163",
+        "pg_prewarm",
+        "fsync is on and full_page_writes is on",
+        "held logins after the measurement",
+        "pgdyno rerun k7m2qd",
+    ):
+        assert part in words, part
+    assert str(run.folder) in text
+
+
+def test_statements_are_printed_as_pgbench_users_know_them(run: Run) -> None:
+    summary = run.trials[0].summary
+    assert summary is not None
+    mean_ms = summary.statements[0].time.mean_ns / 1e6
+    assert re.search(rf"^ +{mean_ms:.6f} ", printed(run), re.M)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_line_is_wider_than_the_terminal(run: Run, width: int) -> None:
+    lines = printed(run, width).splitlines()
+    # Paths are never wrapped, so that they can be copied.
+    wide = [line for line in lines if len(line) > width and str(run.folder) not in line]
+    assert wide == []
+
+
+def test_plain_without_a_terminal_and_coloured_with_one(run: Run) -> None:
+    assert "\x1b" not in printed(run)
+    assert "\x1b" in printed(run, force_terminal=True, color_system="standard")
+    bare = re.sub(r"\x1b\[[\d;]*m", "", printed(run, force_terminal=True, color_system="standard"))
+    assert bare == printed(run)
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    options = RunOptions(
+        duration_s=3,
+        warmup_s=0,
+        login_statement="SELECT '[red]\x1b[2J[/red]{shard}';",
+        error_message="[bold]boom\x07[/nothing]",
+    )
+    text = printed(build_run(tmp_path, options))
+    assert "\x1b" not in text and "\x07" not in text
+    assert "[red]␛[2J[/red]0" in text
+    assert "[bold]boom␇[/nothing]" in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        RunOptions(empty=True, outcome="failed", reason="the server did not start"),
+        RunOptions(empty=True, outcome=None),
+        RunOptions(duration_s=3, missing=("summary.json", "checks.json"), outcome=None),
+        RunOptions(duration_s=3, missing=("intervals.jsonl", "environment.json", "settings.json")),
+    ],
+    ids=["failed early", "still running", "killed", "lost files"],
+)
+def test_incomplete_trials_are_printed_with_what_is_missing(
+    tmp_path: Path, options: RunOptions
+) -> None:
+    run = build_run(tmp_path, options)
+    text = printed(run)
+    assert "not known:" in text
+    document = as_json(run)
+    assert document["trials"][0]["missing"]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_the_json_document_holds_the_figures(run: Run) -> None:
+    document = as_json(run)
+    summary = run.trials[0].summary
+    assert summary is not None
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    measurement = document["trials"][0]["measurement"]
+    assert measurement["throughput_per_s"] == summary.throughput_per_s
+    assert measurement["response_time"]["p99_us"] == summary.times.service.p99_ns / 1e3
+    assert measurement["counters"]["failed_total"] == 3
+    assert measurement["schedule_lag"] is None
+    assert document["tags"] == ["nightly"]
+    assert document["trials"][0]["cpu"]["hosts"]["host"]["busy_share"] > 0.3
+
+
+def test_every_name_of_the_json_document_is_described(run: Run) -> None:
+    described = set(re.findall(r"`(\w+)`", DOCS.read_text()))
+    document = as_json(run)
+    trial = document["trials"][0]
+    measurement = trial["measurement"]
+    of_files = {"workload", "load", "durability", "data_load", "prewarm", "checks"}
+    names = {
+        *document,
+        *trial,
+        *measurement,
+        *measurement["counters"],
+        *measurement["response_time"],
+    }
+    names |= {*measurement["counters"]["failed"], *trial["missing"]} | of_files
+    for kind in ("transaction_types", "statements", "errors"):
+        names |= set(trial[kind][0])
+    names |= set(trial["cpu"]["hosts"]["host"]) | set(trial["cpu"]["roles"]["engine"])
+    assert names - described == set()
