@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 
 from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.hosts.base import Command, Host, Process
-from pgdyno.servers import folders, initdb, orphans, processes, trouble
+from pgdyno.servers import folders, initdb, orphans, trouble
 from pgdyno.servers.base import Server
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.settings import render_settings
@@ -81,7 +81,11 @@ def private_server(choice: ClusterChoice, host: Host, ledger: orphans.Ledger) ->
         state = folders.judge_data_folder(choice.data, facts, choice.installation.major)
     places = _places(choice, host, identifier)
     entry = orphans.new_entry(
-        identifier, folders=places.made, data=places.data, keep=choice.data is not None
+        identifier,
+        folders=places.made,
+        data=places.data,
+        program=choice.installation.bin_dir / "postgres",
+        keep=choice.data is not None,
     )
     ledger.record(entry)
     process: Process | None = None
@@ -92,8 +96,8 @@ def private_server(choice: ClusterChoice, host: Host, ledger: orphans.Ledger) ->
         deadline_s = _RECOVERY_DEADLINE_S if state == "reuse" else _START_DEADLINE_S
         yield _await(choice, host, places, process, deadline_s=deadline_s)
     finally:
-        _stop(places.data, process, keep=entry.keep)
-        if not orphans.remove_folders(entry):
+        _stop(process, keep=entry.keep)
+        if orphans.end_processes(entry) and not orphans.remove_folders(entry):
             ledger.forget(entry)
 
 
@@ -248,8 +252,8 @@ def _not_started(choice: ClusterChoice, places: _Places, reason: str) -> PgdynoE
     )
 
 
-def _stop(data: Path, process: Process | None, *, keep: bool) -> None:
-    """Stop the server and whatever else runs in its folder.
+def _stop(process: Process | None, *, keep: bool) -> None:
+    """Stop the postmaster and wait for it.
 
     Kept data get a fast shutdown with its checkpoint; data about to be removed an immediate one.
     What does not obey is killed, by its number.
@@ -263,5 +267,3 @@ def _stop(data: Path, process: Process | None, *, keep: bool) -> None:
             with contextlib.suppress(PgdynoError):
                 process.wait(deadline_s=deadline_s)
                 break
-    if data.is_dir():
-        processes.end_all_in(data, first=signal.SIGQUIT, deadline_s=_IMMEDIATE_STOP_DEADLINE_S)

@@ -108,13 +108,13 @@ def data_folder_facts(data: Path) -> DataFolderFacts:
         if not data.is_dir():
             return DataFolderFacts(exists=True, is_folder=False)
         version = data / "PG_VERSION"
-        running = processes.processes_in(data)
+        running = processes.postmaster_of(data)
         return DataFolderFacts(
             exists=True,
             empty=not any(data.iterdir()),
             major=version.read_text().strip() if version.exists() else None,
             ours=(data / MARKER).exists(),
-            running_pid=min((one.pid for one in running), default=None),
+            running_pid=None if running is None else running.pid,
         )
     except OSError as error:
         raise PgdynoError(f"cannot read the data folder '{data}': {error.strerror}") from error

@@ -34,7 +34,7 @@ class Entry:
     """What is recorded of one private server.
 
     `folders` are ours alone and removed whole; `data` lies in one of them unless `keep`.
-    `server` is None until the postmaster has been started.
+    `program` is the server's executable; `server` is None until the postmaster has been started.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Entry:
     machine: str
     folders: tuple[Path, ...]
     data: Path
+    program: Path
     keep: bool
     server: ProcessIdentity | None = None
 
@@ -66,7 +67,9 @@ def here() -> Here:
     )
 
 
-def new_entry(identifier: str, *, folders: tuple[Path, ...], data: Path, keep: bool) -> Entry:
+def new_entry(
+    identifier: str, *, folders: tuple[Path, ...], data: Path, program: Path, keep: bool
+) -> Entry:
     """An entry owned by this process."""
     owner, place = processes.identify(os.getpid()), here()
     if owner is None:
@@ -79,6 +82,7 @@ def new_entry(identifier: str, *, folders: tuple[Path, ...], data: Path, keep: b
         machine=place.machine,
         folders=folders,
         data=data,
+        program=program,
         keep=keep,
     )
 
@@ -165,28 +169,42 @@ def remove_folders(entry: Entry) -> tuple[Path, ...]:
     return tuple(folder for folder in entry.folders if folder.exists())
 
 
+def end_processes(entry: Entry) -> bool:
+    """End what still runs of a server; whether nothing is left.
+
+    A server that somebody else started in a kept folder afterwards is not ours and is left alone:
+    its postmaster is neither the recorded one nor does it use a socket folder of ours.
+    """
+    for folder in entry.folders:
+        if not processes.kill_all_in(folder, entry.program):  # An initdb that was under way.
+            return False
+    postmaster = processes.postmaster_of(entry.data)
+    if postmaster is not None:
+        ours = postmaster == entry.server
+        if not ours and processes.socket_folder_of(entry.data) not in entry.folders:
+            return True
+        # Kept data deserve a shutdown with a checkpoint (fast); others end at once (immediate).
+        first, deadline_s = (signal.SIGINT, 30.0) if entry.keep else (signal.SIGQUIT, 5.0)
+        processes.signal_process(postmaster, first)
+        if processes.wait_until_none_in(entry.data, entry.program, deadline_s=deadline_s):
+            return True
+        processes.signal_process(postmaster, signal.SIGKILL)
+    elif entry.server is not None:
+        processes.signal_process(entry.server, signal.SIGKILL)  # It has not come as far as a file.
+    return processes.kill_all_in(entry.data, entry.program)
+
+
 def _end(entry: Entry, ledger: Ledger, *, same_boot: bool) -> str:
     """End one orphan and forget it; returns what was done."""
     what = f"a server left behind by pgdyno (process {entry.owner.pid}, gone)"
-    if same_boot:
-        if entry.server is not None and processes.identify(entry.server.pid) == entry.server:
-            processes.signal_process(entry.server, _first_signal(entry))
-        first = _first_signal(entry)
-        if not processes.end_all_in(
-            entry.data, first=first, deadline_s=30.0 if entry.keep else 5.0
-        ):
-            return f"{what} in '{entry.data}' could not be ended"
+    if same_boot and not end_processes(entry):
+        return f"{what} in '{entry.data}' could not be ended"
     resisting = remove_folders(entry)
     if resisting:
         return f"{what} has ended, but '{resisting[0]}' could not be removed"
     ledger.forget(entry)
     kept = f"; its data stays in '{entry.data}'" if entry.keep else ""
     return f"{what} was cleaned up{kept}"
-
-
-def _first_signal(entry: Entry) -> signal.Signals:
-    """Kept data deserve a shutdown with a checkpoint (fast); others end at once (immediate)."""
-    return signal.SIGINT if entry.keep else signal.SIGQUIT
 
 
 def _parse(text: dict[str, Any]) -> Entry:
@@ -200,5 +218,6 @@ def _parse(text: dict[str, Any]) -> Entry:
             "server": ProcessIdentity(**text["server"]) if text["server"] else None,
             "folders": tuple(Path(folder) for folder in text["folders"]),
             "data": Path(text["data"]),
+            "program": Path(text["program"]),
         }
     )

@@ -1,8 +1,9 @@
-"""Processes of this machine, read from /proc: who still lives, and who lives in a folder.
+"""Processes of this machine, read from /proc: who still lives, and which belong to a server.
 
 A process number is reused; together with the time it was started it names one process. Every
-process of a server stands in the server's data folder (`/proc/PID/cwd`), so a server is found by
-the folder that was recorded for it, and never by a program's name.
+process of a server executes the recorded program and stands in the recorded data folder
+(`/proc/PID/exe` and `cwd`), so it is found by what was recorded, and a shell that somebody left in
+that folder is not taken for one.
 """
 
 from __future__ import annotations
@@ -51,18 +52,24 @@ def pid_namespace() -> str:
     return str((_PROC / "self/ns/pid").readlink())
 
 
-def processes_in(folder: Path) -> tuple[ProcessIdentity, ...]:
-    """Processes that stand in exactly this folder, as far as we may see them."""
-    place = os.path.realpath(folder)
+def processes_in(folder: Path, program: Path) -> tuple[ProcessIdentity, ...]:
+    """Processes that execute `program` and stand in exactly `folder`, as far as we may see them."""
+    wanted = os.path.realpath(folder), os.path.realpath(program)
     found = []
     for entry in _PROC.iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError):
-                if str((entry / "cwd").readlink()).removesuffix(" (deleted)") == place:
-                    process = identify(int(entry.name))
-                    if process is not None:
-                        found.append(process)
+        if entry.name.isdecimal() and (_link(entry, "cwd"), _link(entry, "exe")) == wanted:
+            process = identify(int(entry.name))
+            if process is not None:
+                found.append(process)
     return tuple(found)
+
+
+def _link(entry: Path, name: str) -> str | None:
+    """Where a link of a process leads; None where we may not see it."""
+    try:
+        return str((entry / name).readlink()).removesuffix(" (deleted)")
+    except OSError:
+        return None
 
 
 def postmaster_of(data: Path) -> ProcessIdentity | None:
@@ -71,7 +78,16 @@ def postmaster_of(data: Path) -> ProcessIdentity | None:
         pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
     except (OSError, ValueError):
         return None
-    return next((one for one in processes_in(data) if one.pid == pid), None)
+    stands_there = _link(_PROC / str(pid), "cwd") == os.path.realpath(data)
+    return identify(pid) if stands_there else None
+
+
+def socket_folder_of(data: Path) -> Path | None:
+    """The socket folder of the server in a data folder, as its `postmaster.pid` names it."""
+    try:
+        return Path((data / "postmaster.pid").read_text().split("\n")[4])
+    except (OSError, IndexError):
+        return None
 
 
 def signal_process(process: ProcessIdentity, number: signal.Signals) -> None:
@@ -81,26 +97,18 @@ def signal_process(process: ProcessIdentity, number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def wait_until_none_in(folder: Path, *, deadline_s: float) -> bool:
-    """Whether every process has left `folder` within the deadline."""
+def wait_until_none_in(folder: Path, program: Path, *, deadline_s: float) -> bool:
+    """Whether every process of `program` has left `folder` within the deadline."""
     end_s = time.monotonic() + deadline_s
-    while processes_in(folder):
+    while processes_in(folder, program):
         if time.monotonic() >= end_s:
             return False
         time.sleep(_POLL_S)
     return True
 
 
-def end_all_in(folder: Path, *, first: signal.Signals, deadline_s: float) -> bool:
-    """End the server in `folder`: its postmaster by `first`, and what is left then is killed.
-
-    Returns whether nothing is left. `deadline_s` is for the polite part; killing gets 10 s more.
-    """
-    postmaster = postmaster_of(folder)
-    if postmaster is not None:
-        signal_process(postmaster, first)
-        if wait_until_none_in(folder, deadline_s=deadline_s):
-            return True
-    for process in processes_in(folder):
+def kill_all_in(folder: Path, program: Path) -> bool:
+    """Kill every process of `program` in `folder`; whether none is left after 10 s."""
+    for process in processes_in(folder, program):
         signal_process(process, signal.SIGKILL)
-    return wait_until_none_in(folder, deadline_s=10.0)
+    return wait_until_none_in(folder, program, deadline_s=10.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.servers import orphans, processes
+from pgdyno.hosts.base import Command
+from pgdyno.hosts.local import Local
+from pgdyno.servers import folders, orphans, processes
 from pgdyno.servers.orphans import Entry, Ledger
+from pgdyno.servers.privileges import server_user
 
 pytestmark = pytest.mark.pg
 
@@ -116,7 +120,7 @@ def test_a_killed_lab_takes_its_server_along_and_the_next_start_cleans_up(
     assert entry.server is not None
     assert entry.server.pid == server_pid
     lab.end(signal.SIGKILL)
-    assert within(10, lambda: processes.processes_in(entry.data) == ())
+    assert within(30, lambda: processes.processes_in(entry.data, entry.program) == ())
     assert entry.data.exists()
     after = start()
     next_pid = int(after.answer())
@@ -133,10 +137,10 @@ def test_a_server_that_outlived_its_lab_is_ended_by_what_was_recorded(
     # A stopped process does not die of SIGQUIT: it is what hangs when its lab is killed.
     os.kill(server_pid, signal.SIGSTOP)
     lab.end(signal.SIGKILL)
-    assert processes.processes_in(entry.data) != ()
+    assert processes.processes_in(entry.data, entry.program) != ()
     (notice,) = orphans.sweep(ledger)
     assert "was cleaned up" in notice
-    assert processes.processes_in(entry.data) == ()
+    assert processes.processes_in(entry.data, entry.program) == ()
     assert processes.identify(server_pid) is None
     assert not entry.folders[0].exists()
 
@@ -146,14 +150,14 @@ def test_a_kill_at_any_moment_of_the_start_leaves_nothing(
     start: Callable[..., Lab], ledger: Ledger, delay_s: float
 ) -> None:
     lab = start()
-    assert within(20, lambda: any(True for _ in ledger.entries()))
+    assert within(40, lambda: any(True for _ in ledger.entries()))
     time.sleep(delay_s)
     entry = entry_of(ledger)
     lab.end(signal.SIGKILL)
     orphans.sweep(ledger)
     assert list(ledger.entries()) == []
     assert not entry.folders[0].exists()
-    assert within(5, lambda: processes.processes_in(entry.data) == ())
+    assert within(30, lambda: processes.processes_in(entry.data, entry.program) == ())
 
 
 def test_a_kept_folder_whose_making_was_killed_can_be_used_again(
@@ -162,7 +166,7 @@ def test_a_kept_folder_whose_making_was_killed_can_be_used_again(
     data = Path("/var/tmp") / f"pgdyno-test-kept-{os.getpid()}"
     try:
         lab = start(str(data))
-        assert within(20, lambda: any(data.glob("pgdyno-*/base")))
+        assert within(40, lambda: any(data.glob("pgdyno-*/base")))
         lab.end(signal.SIGKILL)
         after = start(str(data))
         assert int(after.answer()) > 0
@@ -175,9 +179,41 @@ def test_a_kept_folder_whose_making_was_killed_can_be_used_again(
         assert (data / "PG_VERSION").exists()
         assert list(ledger.entries()) == []
     finally:
-        import shutil
-
         shutil.rmtree(data, ignore_errors=True)
+
+
+def test_a_server_somebody_else_started_in_kept_data_is_left_alone(
+    start: Callable[..., Lab], ledger: Ledger
+) -> None:
+    data = Path("/var/tmp") / f"pgdyno-test-taken-{os.getpid()}"
+    sockets = Path("/var/tmp") / f"pgdyno-test-sockets-{os.getpid()}"
+    theirs = shell = None
+    try:
+        lab = start(str(data))
+        assert int(lab.answer()) > 0
+        entry = entry_of(ledger)
+        lab.end(signal.SIGKILL)
+        assert within(30, lambda: processes.processes_in(entry.data, entry.program) == ())
+        user = server_user()
+        folders.make_private_folders(Local(), user, [sockets])
+        words = [str(entry.program), "-D", str(data), "-h", "", "-k", str(sockets)]
+        theirs = Local().start(Command(words=words, user=user), log=None, pipe=False)
+        assert within(30, lambda: processes.postmaster_of(data) is not None)
+        shell = subprocess.Popen(["sleep", "60"], cwd=data)
+        (notice,) = orphans.sweep(ledger)
+        assert "its data stays" in notice
+        assert not entry.folders[0].exists()
+        assert theirs.status() is None
+        assert shell.poll() is None
+    finally:
+        if theirs is not None:
+            theirs.send(signal.SIGQUIT)
+            theirs.wait(deadline_s=10)
+        if shell is not None:
+            shell.kill()
+            shell.wait(timeout=5)
+        shutil.rmtree(data, ignore_errors=True)
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 def test_two_labs_do_not_end_each_others_servers(start: Callable[..., Lab], ledger: Ledger) -> None:

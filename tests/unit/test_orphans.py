@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +18,13 @@ from pgdyno.servers.processes import ProcessIdentity
 
 pytestmark = pytest.mark.unit
 
+SLEEP = Path(shutil.which("sleep") or "/bin/sleep")
 HERE = Here(machine="me", boot_id="b", pid_namespace="n")
 
 
 def entry(tmp_path: Path, **changes: object) -> Entry:
     base = tmp_path / "pgdyno-abc"
-    made = orphans.new_entry("abc", folders=(base,), data=base / "data", keep=False)
+    made = orphans.new_entry("abc", folders=(base,), data=base / "data", program=SLEEP, keep=False)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -111,21 +114,22 @@ def test_only_folders_of_our_name_are_removed(tmp_path: Path) -> None:
     assert precious.is_dir()
 
 
-def test_a_process_is_found_by_its_folder_and_not_by_its_name(tmp_path: Path) -> None:
+def test_a_process_is_found_by_program_and_folder_together(tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
     outside.mkdir()
-    sleepers = [subprocess.Popen(["sleep", "60"], cwd=one) for one in (inside, outside)]
+    ours = subprocess.Popen(["sleep", "60"], cwd=inside)
+    elsewhere = subprocess.Popen(["sleep", "60"], cwd=outside)
+    shell = subprocess.Popen(["sh", "-c", "read line"], cwd=inside, stdin=subprocess.PIPE)
     try:
-        assert [one.pid for one in processes.processes_in(inside)] == [sleepers[0].pid]
-        first = processes.signal.SIGTERM
-        assert processes.end_all_in(inside, first=first, deadline_s=5)
-        assert sleepers[0].wait(timeout=5) == -processes.signal.SIGKILL
-        assert sleepers[1].poll() is None
+        assert [one.pid for one in processes.processes_in(inside, SLEEP)] == [ours.pid]
+        assert processes.kill_all_in(inside, SLEEP)
+        assert ours.wait(timeout=5) == -signal.SIGKILL
+        assert (elsewhere.poll(), shell.poll()) == (None, None)
     finally:
-        for sleeper in sleepers:
-            sleeper.kill()
-            sleeper.wait(timeout=5)
+        for process in (ours, elsewhere, shell):
+            process.kill()
+            process.communicate(timeout=5)
 
 
 def test_a_zombie_and_a_reused_number_are_not_the_process() -> None:
