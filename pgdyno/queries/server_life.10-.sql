@@ -1,4 +1,5 @@
--- When this life of the server began, as text that changes with it. Cheap.
+-- Returns one row: when this life of the server began, as text that changes with it.
+-- Since 10. Cost: one row a process of the server.
 -- postmaster: at a start; checkpointer: also when the server recovers from a crash of one of its
 -- processes. checkpointer is null for a role that may not see other sessions.
 select
