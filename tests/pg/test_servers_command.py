@@ -21,6 +21,7 @@ def test_the_list_shows_every_installation_newest_first() -> None:
     assert result.exit_code == 0
     places = [result.output.index(one.version) for one in found]
     assert places == sorted(places)
+    assert all(str(one.bin_dir) in result.output for one in found)
 
 
 def test_json_holds_the_same() -> None:
