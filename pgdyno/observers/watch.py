@@ -46,7 +46,10 @@ class Sample:
 
 
 class _Watcher(threading.Thread):
-    """One observer's thread. `failed` counts samples that raised; `why` is the last reason."""
+    """One observer's thread. `failed` counts samples that raised; `why` is the last reason.
+
+    `broke_off` says that it ended by an error nobody expected: a defect, whose traceback is printed.
+    """
 
     def __init__(self, observer: Observer, path: Path) -> None:
         super().__init__(name=f"observer-{observer.table.name}", daemon=True)
@@ -54,6 +57,7 @@ class _Watcher(threading.Thread):
         self.samples = 0
         self.failed = 0
         self.why = ""
+        self.broke_off = False
         self.sampled = threading.Event()
         self.recent: deque[Sample] = deque(maxlen=2)
         self._path = path
@@ -63,6 +67,7 @@ class _Watcher(threading.Thread):
 
     def run(self) -> None:
         """Sample until told to end, and once more then."""
+        self.broke_off = True
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 begin_s = time.monotonic()
@@ -70,9 +75,10 @@ class _Watcher(threading.Thread):
                 while self._wait_for_turn(begin_s):
                     self._sample(file)
                 self._sample(file)
+            self.broke_off = False
         except OSError as error:
             # The file cannot be opened or closed (a full disk): the others go on.
-            self.failed, self.why = self.failed + 1, str(error)
+            self.failed, self.why, self.broke_off = self.failed + 1, str(error), False
         finally:
             self.sampled.set()
 
@@ -140,7 +146,12 @@ class Watching:
             for name, watcher in self._watchers.items()
             if watcher.failed
         ]
-        return (*self._left_out, *failing, *self._late)
+        broken = [
+            f"observer '{name}' stopped after {watcher.samples} samples: it has a defect"
+            for name, watcher in self._watchers.items()
+            if watcher.broke_off and not watcher.is_alive()
+        ]
+        return (*self._left_out, *failing, *broken, *self._late)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -180,7 +191,9 @@ class Watching:
             watcher.ask_to_end()
         deadline_s = time.monotonic() + _END_DEADLINE_S
         for name, watcher in self._watchers.items():
-            watcher.join(max(0.0, deadline_s - time.monotonic()))
+            # Interrupted while it began, a watch has threads that were never started.
+            if watcher.ident is not None:
+                watcher.join(max(0.0, deadline_s - time.monotonic()))
             if watcher.is_alive():
                 # Closing what a thread still uses would only change how it fails.
                 self._late.append(f"observer '{name}' did not end in {_END_DEADLINE_S:.0f} s")
@@ -196,8 +209,8 @@ def watch(observers: Sequence[Observer], folder: Path) -> Iterator[Watching]:
     """Watch for as long as the block lasts; JSON lines go to `folder`, which is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     watching = Watching(observers, folder)
-    watching.begin()
     try:
+        watching.begin()
         yield watching
     finally:
         watching.end()

@@ -180,6 +180,28 @@ def test_an_error_in_the_measurement_ends_the_watch(tmp_path: Path) -> None:
     assert len(lines(tmp_path)) == 4
 
 
+def test_an_interruption_while_it_begins_closes_what_is_open(tmp_path: Path) -> None:
+    class Interrupting(Noop):
+        def begin(self) -> None:
+            raise KeyboardInterrupt
+
+    observer = Counting(resolution_s=None)
+    with pytest.raises(KeyboardInterrupt), watch([observer, Interrupting()], tmp_path):
+        pytest.fail("it never began")
+    assert observer.calls == ["begin", "end"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_defect_stops_that_observer_and_is_told(tmp_path: Path) -> None:
+    def wrong(n: int) -> None:
+        assert n == 1, "a defect"
+
+    with watch([Counting(before_sample=wrong)], tmp_path) as watching:
+        wait_until(lambda: bool(watching.notices))
+    assert watching.notices == ("observer 'counted' stopped after 2 samples: it has a defect",)
+    assert [row["n"] for row in lines(tmp_path)] == [1, -1]
+
+
 def test_collected_tables_are_typed_and_described(tmp_path: Path) -> None:
     observer = Counting(resolution_s=None)
     with watch([observer], tmp_path):
