@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +64,7 @@ from pgdyno.model import (
     Variant,
     WorkloadChoice,
 )
+from pgdyno.stats.percentiles import Distribution
 
 SECOND_NS = 1_000_000_000
 MONOTONIC_NS = 5_000 * SECOND_NS
@@ -93,47 +94,53 @@ class RunOptions:
     clients: int = CLIENTS
     extra_checks: tuple[CheckResult, ...] = field(default=())
     empty: bool = False
+    draws: int = 240
 
 
 class Recorder:
-    """Exact sums beside an HdrHistogram, as the engine keeps them."""
+    """Exact sums beside counted values, as the engine keeps them beside its histograms."""
 
     def __init__(self) -> None:
-        self.histogram = HdrHistogram(1, HOUR_NS, 3)
+        self.counts: Counter[int] = Counter()
         self.count = self.sum_ns = self.sum_squares_ns2 = self.max_ns = 0
         self.min_ns = HOUR_NS
 
     def record(self, value_ns: int, count: int) -> None:
-        self.histogram.record_value(value_ns, count)
+        self.counts[value_ns] += count
         self.count += count
         self.sum_ns += value_ns * count
         self.sum_squares_ns2 += value_ns**2 * count
         self.min_ns, self.max_ns = min(self.min_ns, value_ns), max(self.max_ns, value_ns)
 
     def add(self, other: Recorder) -> None:
-        self.histogram.add(other.histogram)
+        self.counts.update(other.counts)
         self.count += other.count
         self.sum_ns += other.sum_ns
         self.sum_squares_ns2 += other.sum_squares_ns2
         self.min_ns, self.max_ns = min(self.min_ns, other.min_ns), max(self.max_ns, other.max_ns)
 
     def series(self) -> Series:
-        def at(percentile: float) -> int:
-            return int(self.histogram.get_value_at_percentile(percentile))
-
+        distribution = Distribution.of(self.counts)
         return Series(
             count=self.count,
             sum_ns=self.sum_ns,
             sum_squares_ns2=self.sum_squares_ns2,
             min_ns=self.min_ns if self.count else 0,
             max_ns=self.max_ns,
-            p50_ns=at(50),
-            p90_ns=at(90),
-            p95_ns=at(95),
-            p99_ns=at(99),
-            p99_9_ns=at(99.9),
-            p99_99_ns=at(99.99),
+            p50_ns=distribution.value_at(0.5),
+            p90_ns=distribution.value_at(0.9),
+            p95_ns=distribution.value_at(0.95),
+            p99_ns=distribution.value_at(0.99),
+            p99_9_ns=distribution.value_at(0.999),
+            p99_99_ns=distribution.value_at(0.9999),
         )
+
+    def encoded(self) -> str:
+        """The values as an HdrHistogram, as it stands in a log."""
+        histogram = HdrHistogram(1, HOUR_NS, 3)
+        for value_ns, count in self.counts.items():
+            histogram.record_value(value_ns, count)
+        return histogram.encode().decode()
 
 
 class Simulation:
@@ -188,8 +195,10 @@ class Simulation:
 
     def one_second(self, name: str, slow: float, warm: bool) -> Recorder:
         recorder = Recorder()
-        for _ in range(240):
-            weight = int(37.4 / slow / self.options.shards + self.random.random())
+        # So many that clients = throughput × mean response time.
+        per_draw = 8_980 / self.options.shards / self.options.draws
+        for _ in range(self.options.draws):
+            weight = int(per_draw / slow + self.random.random())
             login_ns = int(self.random.lognormvariate(math.log(0.9e6 * slow), 0.35))
             logout_ns = int(self.random.lognormvariate(math.log(0.76e6 * slow), 0.33))
             if self.random.random() < 0.004:
@@ -222,9 +231,8 @@ class HlogWriter:
         self._write("statements", tag, begin_ns, recorder)
 
     def _write(self, name: str, tag: str, begin_ns: int, recorder: Recorder) -> None:
-        payload = recorder.histogram.encode().decode()
         start_s = (begin_ns - MONOTONIC_NS) / 1e9
-        line = f"Tag={tag},{start_s:.3f},1.000,{recorder.max_ns / 1e6:.3f},{payload}\n"
+        line = f"Tag={tag},{start_s:.3f},1.000,{recorder.max_ns / 1e6:.3f},{recorder.encoded()}\n"
         with (self.folder / f"{name}.hlog").open("a") as file:
             file.write(line)
 
