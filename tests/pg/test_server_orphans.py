@@ -160,6 +160,20 @@ def test_a_kill_at_any_moment_of_the_start_leaves_nothing(
     assert within(30, lambda: processes.processes_in(entry.data, entry.program) == ())
 
 
+@pytest.mark.parametrize("delay_s", [0.05, 0.2, 0.4, 0.6])
+def test_ctrl_c_at_any_moment_of_the_start_leaves_nothing(
+    start: Callable[..., Lab], ledger: Ledger, delay_s: float
+) -> None:
+    lab = start()
+    assert within(40, lambda: any(True for _ in ledger.entries()))
+    time.sleep(delay_s)
+    entry = entry_of(ledger)
+    assert lab.end(signal.SIGINT) == 0
+    assert list(ledger.entries()) == []
+    assert not entry.folders[0].exists()
+    assert processes.processes_in(entry.data, entry.program) == ()
+
+
 def test_a_kept_folder_whose_making_was_killed_can_be_used_again(
     start: Callable[..., Lab], ledger: Ledger
 ) -> None:
