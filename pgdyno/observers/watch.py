@@ -48,7 +48,7 @@ class Sample:
 class _Watcher(threading.Thread):
     """One observer's thread. `failed` counts samples that raised; `why` is the last reason.
 
-    `broke_off` says that it ended by an error nobody expected: a defect, whose traceback is printed.
+    `broke_off`: it ended by an error that nobody expected, a defect; its traceback is printed.
     """
 
     def __init__(self, observer: Observer, path: Path) -> None:

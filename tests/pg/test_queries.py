@@ -1,7 +1,7 @@
 """Every question of pgdyno/queries on every server at hand, one private server a major version.
 
 The columns must be those its observer declares, and the numbers must follow what is done to the
-server. PGDYNO_TEST_PG may name further installations: folders, with `:` between them.
+server. PGDYNO_TEST_MORE_PG may name further installations: folders, with `:` between them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pgdyno.servers.provision import provision
 pytestmark = pytest.mark.pg
 
 AT_HAND = sorted({major_version(one.version_num) for one in find_installations(Local())})
-FURTHER = [path for path in os.environ.get("PGDYNO_TEST_PG", "").split(":") if path]
+FURTHER = [path for path in os.environ.get("PGDYNO_TEST_MORE_PG", "").split(":") if path]
 
 
 @pytest.fixture(scope="module", params=[*AT_HAND, *FURTHER])
