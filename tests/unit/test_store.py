@@ -16,9 +16,11 @@ WHEN = "2026-01-02T03:04:05+00:00"
 
 def make_run(output: Path, *, ident: str = "abc123", created: str = WHEN) -> Run:
     variant = Variant(
-        name="user/login", workload=WorkloadChoice(name="userlogin", parameters={"users": 5, "x": True}),
-        system=SystemChoice(settings={"shared_buffers": "1GB"}), load=LoadChoice(seed=2**63 - 1),
-    )  # fmt: skip
+        name="user/login",
+        workload=WorkloadChoice(name="userlogin", parameters={"users": 5, "x": True}),
+        system=SystemChoice(settings={"shared_buffers": "1GB"}),
+        load=LoadChoice(seed=2**63 - 1),
+    )
     return new_run(
         Experiment(
             id=ident, name="log in", created=created, pgdyno_version="0", variants=(variant,)
