@@ -136,14 +136,17 @@ impl TimesRecorder {
 impl Recording {
     /// An empty one.
     pub fn new(shape: Shape) -> Self {
-        let of_type = TypeRecording {
+        // Made one by one: a clone would touch all the memory of every histogram.
+        let of_type = |_| TypeRecording {
             counters: Counters::default(),
             server_commits: 0,
             times: TimesRecorder::new(shape),
         };
         Self {
-            types: vec![of_type; shape.transaction_types],
-            statements: vec![StatementRecording::default(); shape.statements],
+            types: (0..shape.transaction_types).map(of_type).collect(),
+            statements: (0..shape.statements)
+                .map(|_| StatementRecording::default())
+                .collect(),
         }
     }
 

@@ -119,7 +119,6 @@ impl AddAssign for Counters {
 
 /// Times of one kind. Sums are exact, percentiles come from the histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the names say all: see Series in the contract")]
 pub struct Series {
     pub count: u64,
     pub sum_ns: u128,

@@ -12,6 +12,7 @@
 //! swapped, never copied, and a slot whose last buffer is still being sent says so (`Sending::Busy`); the worker
 //! offers again on the next event of that slot.
 
+mod cancel;
 mod epoll;
 mod probe;
 mod socket;
@@ -23,9 +24,10 @@ mod waker;
 
 use std::io;
 
+pub use cancel::cancel_all;
 pub use epoll::EpollReactor;
 pub use probe::{ReactorKind, choose};
-pub use socket::SocketAddress;
+pub use socket::{SocketAddress, check};
 pub use uring::UringReactor;
 pub use waker::Waker;
 

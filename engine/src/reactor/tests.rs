@@ -127,7 +127,8 @@ fn a_closed_slot_is_used_again<R: Reactor>(name: &str) {
     server.write_all(b"late").unwrap();
     reactor.close(1, b"bye");
     let mut rest = Vec::new();
-    server.read_to_end(&mut rest).unwrap();
+    // What was never read resets a Unix connection, after its last bytes.
+    let _ = server.read_to_end(&mut rest);
     assert_eq!(b"bye".to_vec(), rest);
     let listening = Listening::new(&format!("{name}-again"));
     reactor.connect(1, &listening.address).unwrap();

@@ -185,9 +185,13 @@ impl Outgoing {
         self.expected.push_back(Expected::Ready);
     }
 
-    /// Bytes as they are (start-up, authentication).
-    pub fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+    /// Refuse to send COPY data; the statement then fails with this text in its message.
+    pub fn copy_fail(&mut self, reason: &str) {
+        message(&mut self.bytes, b'f', |body| cstring(body, reason));
+        if self.protocol() != Protocol::Simple {
+            // The Sync that was sent already is lost: a server in COPY mode reads over it.
+            self.bytes.extend_from_slice(b"S\0\0\0\x04");
+        }
     }
 
     /// What the next answer belongs to.

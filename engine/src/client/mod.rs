@@ -1,0 +1,300 @@
+//! One client: program × connection × schedule → books. A state machine without I/O; see [`State`].
+//!
+//! The worker tells it what happened (bytes came, a timer went off, the connection closed) and carries out what it
+//! answers ([`Next`]); what it has to send lies in `outgoing`. Between the intended start of a transaction and its
+//! record nothing here allocates, locks or formats; an error may.
+
+mod context;
+mod opening;
+mod running;
+#[cfg(test)]
+mod tests;
+
+pub use context::{ClientLimits, Context};
+pub use opening::Session;
+
+use std::sync::Arc;
+
+use crate::outcome::{CommitCount, FailureClass, TransactionOutcome};
+use crate::program::{Program, StatementId};
+use crate::results::Phase;
+use crate::wire::conninfo::Target;
+use crate::wire::incoming::Incoming;
+use crate::wire::outgoing::Outgoing;
+use crate::wire::startup::Startup;
+
+/// Where a client is.
+///
+/// ```text
+/// Closed ─connected→ Opening ─ready→ Asking → Idle ─start→ Waiting ⇄ Sleeping
+///                                      ↑        ↑             │ error in a block
+///                                 (client 0)    └──ended──────┴→ RollingBack → Idle
+/// any of them ─connection lost, program aborted→ Closed, for good
+/// ```
+#[derive(Debug)]
+enum State {
+    /// No connection: not yet, or no more.
+    Closed,
+    /// The session is being opened.
+    Opening(Box<Opening>),
+    /// Settings of the session are being read, this one next.
+    Asking(usize),
+    /// Ready; no transaction is under way.
+    Idle,
+    /// The answer to a statement (or to a pipeline that ends with it) is awaited.
+    Waiting(StatementId),
+    /// The script sleeps.
+    Sleeping(StatementId),
+    /// The transaction failed inside a block: ROLLBACK was sent.
+    RollingBack,
+}
+
+/// The start-up of a session.
+struct Opening(Startup);
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Opening")
+    }
+}
+
+/// What the worker must do for a client, besides sending what is in `outgoing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: it waits for the server, or for good.
+    Wait,
+    /// Call `wake` at this time.
+    WakeAt(u64),
+    /// The session is open and the client waits for `start`.
+    Ready,
+    /// Close the connection: this client has ended.
+    Close,
+}
+
+/// A transaction under way.
+#[derive(Clone, Copy, Debug)]
+struct Transaction {
+    transaction_type: usize,
+    phase: Phase,
+    intended_start_ns: u64,
+    actual_start_ns: u64,
+    /// Known already: it failed, whatever follows.
+    failure: Option<FailureClass>,
+    /// Something unanswered could have committed.
+    exposed: bool,
+    /// A statement was sent since it began.
+    sent: bool,
+}
+
+/// See the module.
+pub struct Client {
+    /// Number over all workers, from 0.
+    number: usize,
+    /// Number within its worker.
+    slot: usize,
+    program: Box<dyn Program>,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    state: State,
+    transaction: Option<Transaction>,
+    /// Whether the session is in a block, as ReadyForQuery told last: `I`, `T` or `E`.
+    status: u8,
+    /// End of the last command, begin of the next: one reading of the clock for both.
+    boundary_ns: u64,
+    /// When the next transaction is to start, if that is known.
+    start_ns: Option<u64>,
+    /// Transactions of the measurement started so far.
+    measured: u64,
+    rows: u64,
+    commits: CommitCount,
+    /// A server error ended the current request.
+    error_in_request: bool,
+    /// Where the failure column of each statement is; empty where no type has one.
+    failure_columns: Vec<Option<u16>>,
+    session: Session,
+    /// The last thing a server said before it went away.
+    last_words: Option<Box<str>>,
+    /// They were an error, and are counted already.
+    told_why: bool,
+    /// No transaction is started any more.
+    done: bool,
+}
+
+impl Client {
+    /// A client without a connection.
+    pub fn new(number: usize, slot: usize, program: Box<dyn Program>, context: &Context) -> Self {
+        let statements = &context.statements;
+        let columns = if statements.any_failure() {
+            statements.definitions().len()
+        } else {
+            0
+        };
+        Self {
+            number,
+            slot,
+            program,
+            outgoing: Outgoing::new(statements.encodings()),
+            incoming: Incoming::default(),
+            state: State::Closed,
+            transaction: None,
+            status: b'I',
+            boundary_ns: 0,
+            start_ns: None,
+            measured: 0,
+            rows: 0,
+            commits: CommitCount::default(),
+            error_in_request: false,
+            failure_columns: vec![None; columns],
+            session: Session::default(),
+            last_words: None,
+            told_why: false,
+            done: false,
+        }
+    }
+
+    /// Bytes to send, and room for the next ones.
+    pub fn outgoing(&mut self) -> &mut Outgoing {
+        &mut self.outgoing
+    }
+
+    /// What was learned of the session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The connection is there: open a session.
+    pub fn connected(&mut self, target: Arc<Target>) -> Next {
+        let startup = Startup::begin(target, self.outgoing.bytes_mut());
+        self.state = State::Opening(Box::new(Opening(startup)));
+        Next::Wait
+    }
+
+    /// Bytes came.
+    pub fn receive(&mut self, bytes: &[u8], context: &mut Context) -> Next {
+        let now_ns = context.clock.now_ns();
+        // The decoder hands out views into itself, so it stands apart while a message is handled.
+        let mut incoming = std::mem::take(&mut self.incoming);
+        let mut input = bytes;
+        let mut next = Next::Wait;
+        loop {
+            match incoming.next(&mut input, self.rows_wanted(context)) {
+                Ok(Some(message)) => {
+                    let after = match self.state {
+                        State::Opening(_) | State::Asking(_) => {
+                            self.open(&message, context, now_ns)
+                        }
+                        _ => self.answered(&message, context, now_ns),
+                    };
+                    if after != Next::Wait {
+                        next = after;
+                    }
+                    if after == Next::Close {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    next = self.lost(&error.to_string(), context, now_ns);
+                    break;
+                }
+            }
+        }
+        self.incoming = incoming;
+        next
+    }
+
+    /// The time has come that was asked for with `Next::WakeAt`.
+    pub fn wake(&mut self, context: &mut Context) -> Next {
+        let now_ns = context.clock.now_ns();
+        match self.state {
+            State::Sleeping(statement) => {
+                self.state = State::Idle;
+                self.local_done(statement, context, now_ns);
+                self.advance(context)
+            }
+            State::Idle => match self.start_ns.take() {
+                Some(intended_ns) => self.begin(intended_ns, context, now_ns),
+                None => Next::Wait,
+            },
+            _ => Next::Wait,
+        }
+    }
+
+    /// The timetable is known: start the first transaction when the schedule wants it.
+    pub fn start(&mut self, context: &mut Context, now_ns: u64) -> Next {
+        if matches!(self.state, State::Idle) {
+            self.free(context, now_ns)
+        } else {
+            Next::Wait
+        }
+    }
+
+    /// The connection closed or broke.
+    pub fn connection_closed(
+        &mut self,
+        error: Option<&std::io::Error>,
+        context: &mut Context,
+    ) -> Next {
+        let now_ns = context.clock.now_ns();
+        let what = match error {
+            None => "the server closed the connection".to_string(),
+            Some(error) => format!("the connection broke: {error}"),
+        };
+        self.lost(&what, context, now_ns)
+    }
+
+    /// Nothing starts any more. True if the client is done with that.
+    pub fn stop(&mut self) -> bool {
+        self.done = true;
+        if self.transaction.is_none() {
+            self.start_ns = None;
+        }
+        self.is_done()
+    }
+
+    /// The deadline has come: what is under way is counted as in flight. True if there was something.
+    pub fn cut_off(&mut self, context: &mut Context, now_ns: u64) -> bool {
+        self.done = true;
+        let under_way = self.transaction.is_some();
+        self.end_transaction(TransactionOutcome::InFlightAtEnd, context, now_ns);
+        under_way
+    }
+
+    /// Whether it will never do anything again (but keeps its connection until the end).
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Closed) || (self.done && self.transaction.is_none())
+    }
+
+    /// Whether it has an open session.
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Opening(_))
+    }
+
+    /// The connection is of no use any more.
+    fn lost(&mut self, what: &str, context: &mut Context, now_ns: u64) -> Next {
+        if matches!(self.state, State::Closed) {
+            return Next::Close;
+        }
+        let message = match self.last_words.take() {
+            Some(words) => format!("{what}: {words}"),
+            None => what.to_string(),
+        };
+        self.session.lost = Some(message.clone());
+        if !self.told_why && !matches!(self.state, State::Opening(_) | State::Asking(_)) {
+            let place = self.place();
+            context.books.own_error(&message, place, now_ns);
+        }
+        let outcome = match self.transaction {
+            Some(Transaction {
+                failure: Some(class),
+                ..
+            }) => TransactionOutcome::Failed(class),
+            Some(Transaction { exposed: true, .. }) => TransactionOutcome::Unknown,
+            _ => TransactionOutcome::Failed(FailureClass::Connection),
+        };
+        self.end_transaction(outcome, context, now_ns);
+        self.state = State::Closed;
+        self.done = true;
+        Next::Close
+    }
+}

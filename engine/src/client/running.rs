@@ -1,0 +1,460 @@
+//! A client at work: transactions begin, statements are answered, transactions end.
+
+use super::{Client, Context, Next, State, Transaction};
+use crate::error_log::{Place, Seen};
+use crate::outcome::{FailureClass, TransactionOutcome};
+use crate::program::{Abort, Completion, StatementId, Step};
+use crate::recorder::Ended;
+use crate::results::Phase;
+use crate::wire::incoming::Message;
+use crate::wire::message::{Columns, Row, ServerError};
+use crate::wire::outgoing::Expected;
+
+impl Client {
+    /// The client is free: find out when its next transaction starts.
+    pub(super) fn free(&mut self, context: &mut Context, now_ns: u64) -> Next {
+        let intended_ns = context
+            .schedule
+            .as_mut()
+            .and_then(|schedule| schedule.take_start(now_ns));
+        let Some(intended_ns) = intended_ns else {
+            self.done = true;
+            return Next::Wait;
+        };
+        if intended_ns > now_ns {
+            self.start_ns = Some(intended_ns);
+            return Next::WakeAt(intended_ns);
+        }
+        self.begin(intended_ns, context, now_ns)
+    }
+
+    /// Start a transaction, unless its time is over.
+    pub(super) fn begin(&mut self, intended_ns: u64, context: &mut Context, now_ns: u64) -> Next {
+        let Some(schedule) = &context.schedule else {
+            return Next::Wait;
+        };
+        let is_open = schedule.is_open();
+        // Without a schedule a transaction is intended when it starts: a late timer is no lag.
+        let intended_start_ns = if is_open { intended_ns } else { now_ns };
+        let phase = schedule.timetable().phase_at(intended_start_ns);
+        let stopped = schedule.is_stopped();
+        let enough = context
+            .limits
+            .transactions
+            .is_some_and(|most| self.measured >= most);
+        let phase = phase.filter(|&phase| !stopped && !(enough && phase == Phase::Measurement));
+        let Some(phase) = phase else {
+            self.done = true;
+            return Next::Wait;
+        };
+        self.measured += u64::from(phase == Phase::Measurement);
+        let transaction_type = context.mix.choose();
+        self.transaction = Some(Transaction {
+            transaction_type,
+            phase,
+            intended_start_ns,
+            actual_start_ns: now_ns,
+            failure: None,
+            exposed: false,
+            sent: false,
+        });
+        context.books.started(phase);
+        self.boundary_ns = now_ns;
+        self.program.begin(transaction_type);
+        self.advance(context)
+    }
+
+    /// Go on with the script until something must be awaited.
+    pub(super) fn advance(&mut self, context: &mut Context) -> Next {
+        loop {
+            match self.program.next(&mut self.outgoing) {
+                Step::Request { statement } => {
+                    self.expose(statement, context);
+                    return self.await_answer(statement);
+                }
+                Step::Flush { statement } => return self.await_answer(statement),
+                Step::Queued { statement } => {
+                    self.expose(statement, context);
+                    let now_ns = context.clock.now_ns();
+                    self.local_done(statement, context, now_ns);
+                }
+                Step::Local { statement } => {
+                    let now_ns = context.clock.now_ns();
+                    self.local_done(statement, context, now_ns);
+                }
+                Step::Sleep {
+                    statement,
+                    duration_ns,
+                } => {
+                    self.state = State::Sleeping(statement);
+                    return Next::WakeAt(self.boundary_ns.saturating_add(duration_ns));
+                }
+                Step::Done => return self.script_done(context),
+                Step::Abort(abort) => return self.program_aborted(&abort, context),
+            }
+        }
+    }
+
+    /// Close the request and wait.
+    fn await_answer(&mut self, statement: StatementId) -> Next {
+        self.outgoing.sync();
+        self.state = State::Waiting(statement);
+        self.error_in_request = false;
+        self.rows = 0;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.sent = true;
+        }
+        Next::Wait
+    }
+
+    /// From here on an unanswered message may have committed something.
+    fn expose(&mut self, statement: StatementId, context: &Context) {
+        let in_block = self.status != b'I';
+        if let Some(transaction) = &mut self.transaction {
+            transaction.exposed |= context.statements.effect(statement).could_commit(in_block);
+        }
+    }
+
+    /// A command that needed no answer has ended.
+    pub(super) fn local_done(
+        &mut self,
+        statement: StatementId,
+        context: &mut Context,
+        now_ns: u64,
+    ) {
+        if let Some(transaction) = &self.transaction {
+            context
+                .books
+                .statement(transaction.phase, statement, (self.boundary_ns, now_ns), 0);
+        }
+        self.boundary_ns = now_ns;
+    }
+
+    /// Whether the rows now coming are wanted.
+    pub(super) fn rows_wanted(&self, context: &Context) -> bool {
+        match self.state {
+            State::Asking(_) => true,
+            State::Waiting(_) => match self.outgoing.expects() {
+                Some(Expected::Statement { statement, .. }) => {
+                    context.statements.definition(statement).wants_rows
+                        || self.failure_column(statement).is_some()
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn failure_column(&self, statement: StatementId) -> Option<u16> {
+        self.failure_columns
+            .get(statement.index())
+            .copied()
+            .flatten()
+    }
+
+    /// A message came while the client is at work.
+    pub(super) fn answered(
+        &mut self,
+        message: &Message<'_>,
+        context: &mut Context,
+        now_ns: u64,
+    ) -> Next {
+        match message {
+            Message::RowPassed => self.rows += 1,
+            Message::Row(row) => self.row(row, context, now_ns),
+            Message::Complete(tag) => self.command_complete(tag, context),
+            Message::Ready(status) => return self.ready(*status, context, now_ns),
+            Message::Columns(columns) => self.columns(columns, context),
+            Message::Error(error) => self.server_error(error, context, now_ns),
+            Message::Notice(notice) => self.notice(notice),
+            Message::CopyIn => self.refuse_copy(),
+            // EmptyQueryResponse and PortalSuspended end a statement as CommandComplete does.
+            Message::Other(b'I' | b's') => self.command_complete(b"", context),
+            _ => {}
+        }
+        Next::Wait
+    }
+
+    fn expected_statement(&self) -> Option<StatementId> {
+        match self.outgoing.expects() {
+            Some(Expected::Statement { statement, .. }) => Some(statement),
+            _ => None,
+        }
+    }
+
+    fn columns(&mut self, columns: &Columns<'_>, context: &Context) {
+        let Some(statement) = self.expected_statement() else {
+            return;
+        };
+        if context.statements.definition(statement).wants_rows {
+            self.program.columns(statement, columns);
+        }
+        if let Some(failure) = context.statements.failure(statement) {
+            let found = columns
+                .names()
+                .position(|name| name == failure.column.as_bytes());
+            self.failure_columns[statement.index()] =
+                found.and_then(|index| u16::try_from(index).ok());
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>, context: &mut Context, now_ns: u64) {
+        self.rows += 1;
+        let Some(statement) = self.expected_statement() else {
+            return;
+        };
+        if context.statements.definition(statement).wants_rows {
+            self.program.row(statement, row);
+        }
+        let Some(column) = self.failure_column(statement) else {
+            return;
+        };
+        let Some(failure) = context.statements.failure(statement) else {
+            return;
+        };
+        let value = row.get(usize::from(column));
+        if value != Some(failure.success.as_bytes()) {
+            let shown = value.map_or("NULL".into(), |value| {
+                format!("'{}'", String::from_utf8_lossy(value))
+            });
+            let message = format!(
+                "column '{}' is {shown}, not '{}'",
+                failure.column, failure.success
+            );
+            let place = Place {
+                statement: Some(statement),
+                ..self.place()
+            };
+            context.books.own_error(&message, place, now_ns);
+            self.fail(FailureClass::Other);
+        }
+    }
+
+    /// One command of a statement ended. In the extended protocol that ends the statement, too.
+    fn command_complete(&mut self, tag: &[u8], context: &mut Context) {
+        if !tag.is_empty() {
+            self.commits.command(tag);
+        }
+        if let Some(statement) = self.expected_statement() {
+            if context.statements.definition(statement).wants_rows {
+                self.program.complete(Completion {
+                    statement,
+                    rows: self.rows,
+                    succeeded: true,
+                });
+            }
+            if let (State::Waiting(awaited), Some(transaction)) = (&self.state, &self.transaction)
+                && *awaited != statement
+            {
+                // A statement of a pipeline: its time was recorded when it was queued.
+                context
+                    .books
+                    .rows(transaction.phase, statement, std::mem::take(&mut self.rows));
+            }
+            if self.outgoing.protocol() != crate::plan::Protocol::Simple {
+                self.outgoing.answered();
+            }
+        }
+    }
+
+    /// The first error of a transaction decides its class.
+    fn fail(&mut self, class: FailureClass) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.failure.get_or_insert(class);
+        }
+    }
+
+    fn server_error(&mut self, error: &ServerError<'_>, context: &mut Context, now_ns: u64) {
+        let message = error.text();
+        let statement = self.expected_statement();
+        let place = Place {
+            statement: statement.or(self.place().statement),
+            ..self.place()
+        };
+        context.books.error(Seen {
+            sqlstate: Some(error.sqlstate),
+            message: &message,
+            place,
+            at_ns: now_ns,
+        });
+        if error.severity == b"FATAL" || error.severity == b"PANIC" {
+            self.last_words = Some(message.into());
+            self.told_why = true;
+        }
+        self.fail(FailureClass::of_sqlstate(error.sqlstate));
+        self.commits.error();
+        self.error_in_request = true;
+        if let (Some(statement), Some(transaction)) = (statement, &self.transaction) {
+            context
+                .books
+                .statement_failed(transaction.phase, statement, now_ns);
+            if context.statements.definition(statement).wants_rows {
+                self.program.complete(Completion {
+                    statement,
+                    rows: self.rows,
+                    succeeded: false,
+                });
+            }
+        }
+        // The server passes over everything up to the next Sync.
+        while let Some(Expected::Statement { statement, parsed }) = self.outgoing.expects() {
+            if parsed {
+                self.outgoing.forget(statement);
+            }
+            self.outgoing.answered();
+        }
+    }
+
+    /// A server that is shut down at once says so in a warning, not in an error.
+    fn notice(&mut self, notice: &ServerError<'_>) {
+        if notice.sqlstate.starts_with(b"57P") {
+            self.last_words = Some(notice.text().into());
+        }
+    }
+
+    fn refuse_copy(&mut self) {
+        self.outgoing
+            .copy_fail("a script has no data for COPY FROM STDIN");
+    }
+
+    /// ReadyForQuery: the request is acknowledged.
+    fn ready(&mut self, status: u8, context: &mut Context, now_ns: u64) -> Next {
+        while let Some(Expected::Statement { .. }) = self.outgoing.expects() {
+            self.outgoing.answered();
+        }
+        self.outgoing.answered();
+        self.status = status;
+        let commits = self.commits.acknowledge(status == b'I');
+        let Some(transaction) = &mut self.transaction else {
+            return Next::Wait;
+        };
+        if commits > 0 {
+            context
+                .books
+                .server_commits(transaction.phase, transaction.transaction_type, commits);
+        }
+        if self.outgoing.expects().is_some() {
+            // A pipeline with several Syncs: more is to come.
+            return Next::Wait;
+        }
+        transaction.exposed = false;
+        let failed = self.error_in_request;
+        match self.state {
+            State::Waiting(statement) if !failed => {
+                context.books.statement(
+                    transaction.phase,
+                    statement,
+                    (self.boundary_ns, now_ns),
+                    self.rows,
+                );
+                self.boundary_ns = now_ns;
+                self.state = State::Idle;
+                self.advance(context)
+            }
+            State::Waiting(_) if status != b'I' => self.roll_back(),
+            State::Waiting(_) | State::RollingBack => {
+                let class = transaction.failure.unwrap_or(FailureClass::Other);
+                self.end_and_go_on(TransactionOutcome::Failed(class), context, now_ns)
+            }
+            _ => Next::Wait,
+        }
+    }
+
+    fn roll_back(&mut self) -> Next {
+        self.outgoing.own_query("ROLLBACK");
+        self.error_in_request = false;
+        self.state = State::RollingBack;
+        Next::Wait
+    }
+
+    /// The script has ended: the transaction too, unless it left a block open.
+    fn script_done(&mut self, context: &mut Context) -> Next {
+        let now_ns = self.boundary_ns;
+        if self.status != b'I' {
+            let message = "the script ended with a transaction block open";
+            context.books.own_error(message, self.place(), now_ns);
+            self.fail(FailureClass::Other);
+            return self.roll_back();
+        }
+        let failure = self.transaction.and_then(|transaction| transaction.failure);
+        let outcome = failure.map_or(TransactionOutcome::Committed, TransactionOutcome::Failed);
+        self.end_and_go_on(outcome, context, now_ns)
+    }
+
+    /// The program cannot go on: nor can its client.
+    fn program_aborted(&mut self, abort: &Abort, context: &mut Context) -> Next {
+        let now_ns = context.clock.now_ns();
+        let place = Place {
+            statement: Some(abort.statement),
+            ..self.place()
+        };
+        context.books.own_error(&abort.message, place, now_ns);
+        self.session.lost = Some(abort.message.clone());
+        self.end_transaction(
+            TransactionOutcome::Failed(FailureClass::Other),
+            context,
+            now_ns,
+        );
+        self.state = State::Closed;
+        self.done = true;
+        Next::Close
+    }
+
+    /// End the transaction and start the next.
+    fn end_and_go_on(
+        &mut self,
+        outcome: TransactionOutcome,
+        context: &mut Context,
+        now_ns: u64,
+    ) -> Next {
+        let sent = self.transaction.is_some_and(|transaction| transaction.sent);
+        self.end_transaction(outcome, context, now_ns);
+        self.state = State::Idle;
+        if sent {
+            return self.free(context, now_ns);
+        }
+        // A script that sends nothing never waits: let the worker look around before the next one.
+        let next_start = context
+            .schedule
+            .as_mut()
+            .and_then(|schedule| schedule.take_start(now_ns));
+        self.start_ns = next_start;
+        self.done = next_start.is_none();
+        next_start.map_or(Next::Wait, Next::WakeAt)
+    }
+
+    /// Record how the transaction under way ended; nothing where none is.
+    pub(super) fn end_transaction(
+        &mut self,
+        outcome: TransactionOutcome,
+        context: &mut Context,
+        now_ns: u64,
+    ) {
+        let Some(transaction) = self.transaction.take() else {
+            return;
+        };
+        let ended = Ended {
+            transaction_type: transaction.transaction_type,
+            outcome,
+            intended_start_ns: transaction.intended_start_ns,
+            actual_start_ns: transaction.actual_start_ns,
+            end_ns: now_ns,
+        };
+        context.books.ended(self.slot, transaction.phase, &ended);
+    }
+
+    /// Where an error that comes now happened.
+    pub(super) fn place(&self) -> Place {
+        let statement = match self.state {
+            State::Waiting(statement) | State::Sleeping(statement) => Some(statement),
+            _ => None,
+        };
+        Place {
+            transaction_type: self
+                .transaction
+                .map(|transaction| transaction.transaction_type),
+            statement,
+            phase: self.transaction.map(|transaction| transaction.phase),
+        }
+    }
+}

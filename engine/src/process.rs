@@ -1,0 +1,103 @@
+//! This process and what it costs: CPU time, memory, open files, CPUs to run on.
+
+use std::io;
+
+/// CPU time of all threads and the largest resident size, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub sys_ns: u64,
+    /// Largest resident size.
+    pub max_rss_bytes: u64,
+}
+
+/// What this process has used so far.
+pub fn usage() -> Usage {
+    // SAFETY: rusage is plain data for which zero is valid.
+    let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a variable of ours; RUSAGE_SELF cannot fail.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut raw) };
+    let ns = |time: libc::timeval| {
+        time.tv_sec as u64 * crate::clock::NS_PER_S + time.tv_usec as u64 * 1_000
+    };
+    Usage {
+        user_ns: ns(raw.ru_utime),
+        sys_ns: ns(raw.ru_stime),
+        max_rss_bytes: raw.ru_maxrss as u64 * 1024,
+    }
+}
+
+/// Raise the soft limit of open files to the hard one, and return it.
+pub fn raise_open_files_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointer is to a variable of ours.
+    super::reactor::check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    if limit.rlim_cur < limit.rlim_max {
+        let raised = libc::rlimit {
+            rlim_cur: limit.rlim_max,
+            ..limit
+        };
+        // SAFETY: the pointer is to a variable of ours. Where raising is refused the soft limit stays.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            limit = raised;
+        }
+    }
+    Ok(limit.rlim_cur)
+}
+
+/// Let timers of the calling thread go off when they are due, not up to 50 µs later as the kernel's default allows.
+pub fn want_exact_timers() {
+    // SAFETY: no pointers; where it is refused timers are a little late, which the lag shows.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+}
+
+/// Keep the calling thread on one CPU.
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    // SAFETY: cpu_set_t is plain data for which zero is valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: the number is within the set; the pointer and length describe it.
+    let status = unsafe {
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    };
+    super::reactor::check(status).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_costs_something() {
+        let before = usage();
+        let mut sum = 0_u64;
+        let begin_ns = crate::clock::now_ns();
+        while crate::clock::now_ns() - begin_ns < 20_000_000 {
+            sum = sum.wrapping_add(begin_ns);
+        }
+        let after = usage();
+        assert!(
+            after.user_ns + after.sys_ns > before.user_ns + before.sys_ns,
+            "{sum}"
+        );
+        assert!(after.max_rss_bytes > 1 << 20);
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_known() {
+        assert!(raise_open_files_limit().unwrap() >= 64);
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_an_error() {
+        assert!(pin_to_cpu(100_000).is_err());
+    }
+}

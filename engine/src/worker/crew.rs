@@ -1,0 +1,356 @@
+//! The clients of one worker and what surrounds them: events reach them here, and what they want is collected.
+
+use std::sync::Arc;
+
+use super::Sessions;
+use crate::client::{Client, Context, Next};
+use crate::reactor::{Connecting as Begun, Event, Reactor, Sending, SocketAddress};
+use crate::series::SeriesRecorder;
+use crate::timers::Timers;
+use crate::wire::conninfo::Target;
+use crate::wire::startup::TERMINATE;
+
+/// How long to wait when the server's queue of connections is full.
+const TRY_AGAIN_NS: u64 = 2_000_000;
+
+/// How connecting went for the clients of one worker.
+#[derive(Debug)]
+pub struct Connecting {
+    /// Clients with an open session.
+    pub connected: usize,
+    /// What the others were told, and how many were told that.
+    pub failures: Vec<(String, usize)>,
+    /// Facts of the sessions.
+    pub sessions: Sessions,
+}
+
+/// How far the connection of one client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// Being opened; which address is tried.
+    Opening(usize),
+    /// The client is ready.
+    Up,
+    /// It was never ready.
+    Failed,
+    /// It was ready and is not any more.
+    Lost,
+}
+
+/// See the module.
+pub struct Crew {
+    /// What the clients share.
+    pub context: Context,
+    clients: Vec<Client>,
+    links: Vec<Link>,
+    timers: Timers,
+    target: Arc<Target>,
+    /// Clients that wrote something.
+    outbox: Vec<usize>,
+    /// Clients whose connection must be closed.
+    closing: Vec<usize>,
+    /// Clients that must be connected (again).
+    connects: Vec<usize>,
+    done: Vec<bool>,
+    done_count: usize,
+    opening_count: usize,
+    connect_begin_ns: u64,
+    connect_times: SeriesRecorder,
+    failures: Vec<(String, usize)>,
+    lost: Option<String>,
+    lost_count: usize,
+    running: bool,
+}
+
+impl Crew {
+    /// All clients without a connection.
+    pub fn new(clients: Vec<Client>, context: Context, target: Arc<Target>) -> Self {
+        let count = clients.len();
+        Self {
+            connect_begin_ns: context.clock.now_ns(),
+            context,
+            clients,
+            links: vec![Link::Opening(0); count],
+            timers: Timers::new(count),
+            target,
+            outbox: Vec::with_capacity(4 * count),
+            closing: Vec::with_capacity(count),
+            connects: Vec::with_capacity(count),
+            done: vec![false; count],
+            done_count: 0,
+            opening_count: count,
+            connect_times: SeriesRecorder::default(),
+            failures: Vec::new(),
+            lost: None,
+            lost_count: 0,
+            running: false,
+        }
+    }
+
+    /// Begin to connect a client at the address it is at.
+    pub fn connect(
+        &mut self,
+        slot: usize,
+        reactor: &mut impl Reactor,
+        addresses: &[SocketAddress],
+    ) {
+        while let Link::Opening(index) = self.links[slot] {
+            match reactor.connect(slot, &addresses[index]) {
+                Ok(Begun::Begun) => return,
+                Ok(Begun::TryLater) => {
+                    return self
+                        .timers
+                        .set(slot, self.context.clock.now_ns() + TRY_AGAIN_NS);
+                }
+                Err(error) if index + 1 == addresses.len() => {
+                    self.connect_failed(slot, &error.to_string())
+                }
+                Err(_) => self.links[slot] = Link::Opening(index + 1),
+            }
+        }
+    }
+
+    /// Clients that must be connected again.
+    pub fn take_connects(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.connects)
+    }
+
+    /// Whether every client is ready or has failed.
+    pub fn all_connected(&self) -> bool {
+        self.opening_count == 0
+    }
+
+    /// The deadline has come for those that are not ready.
+    pub fn give_up_connecting(&mut self) {
+        for slot in 0..self.clients.len() {
+            if matches!(self.links[slot], Link::Opening(_)) {
+                self.timers.unset(slot);
+                self.closing.push(slot);
+                self.connect_failed(slot, "no session within the connect deadline");
+            }
+        }
+    }
+
+    /// How it went.
+    pub fn connecting(&self) -> Connecting {
+        let first = self
+            .clients
+            .iter()
+            .zip(&self.links)
+            .find(|(_, link)| **link == Link::Up);
+        Connecting {
+            connected: self.links.iter().filter(|link| **link == Link::Up).count(),
+            failures: self.failures.clone(),
+            sessions: Sessions {
+                first: first.map(|(client, _)| client.session().clone()),
+                connect_times: self.connect_times.clone(),
+            },
+        }
+    }
+
+    fn connect_failed(&mut self, slot: usize, message: &str) {
+        if !matches!(self.links[slot], Link::Opening(_)) {
+            return;
+        }
+        self.links[slot] = Link::Failed;
+        self.opening_count -= 1;
+        self.note_done(slot);
+        match self.failures.iter_mut().find(|(known, _)| known == message) {
+            Some((_, count)) => *count += 1,
+            None => self.failures.push((message.to_string(), 1)),
+        }
+    }
+
+    /// Let every client start.
+    pub fn start(&mut self) {
+        self.running = true;
+        for slot in 0..self.clients.len() {
+            let now_ns = self.context.clock.now_ns();
+            let next = self.clients[slot].start(&mut self.context, now_ns);
+            self.after(slot, next);
+        }
+    }
+
+    /// Nothing starts any more; those that wait for a start need not.
+    pub fn stop(&mut self, now_ns: u64) {
+        if let Some(schedule) = &mut self.context.schedule {
+            schedule.stop();
+        }
+        for slot in 0..self.clients.len() {
+            if self.clients[slot].stop() {
+                self.timers.unset(slot);
+                self.note_done(slot);
+            }
+        }
+        self.context.books.turn_to(now_ns);
+    }
+
+    /// Something happened to a connection.
+    pub fn happened(&mut self, slot: usize, event: Event<'_>) {
+        let client = &mut self.clients[slot];
+        let next = match event {
+            Event::Received(bytes) => client.receive(bytes, &mut self.context),
+            Event::Sent => Next::Wait,
+            Event::Connected => client.connected(self.target.clone()),
+            Event::Closed(error) => client.connection_closed(error.as_ref(), &mut self.context),
+            Event::ConnectFailed(error) => return self.next_address(slot, &error.to_string()),
+        };
+        self.after(slot, next);
+    }
+
+    /// An address did not work: is there another?
+    fn next_address(&mut self, slot: usize, message: &str) {
+        if let Link::Opening(index) = self.links[slot] {
+            if index + 1 < self.context.address_count {
+                self.links[slot] = Link::Opening(index + 1);
+                self.connects.push(slot);
+            } else {
+                self.connect_failed(slot, message);
+            }
+        }
+    }
+
+    /// Every timer that has gone off.
+    pub fn timers_due(&mut self, now_ns: u64) {
+        // Timers set meanwhile wait for the next turn, so that scripts that never wait cannot keep this loop.
+        for _ in 0..self.clients.len() {
+            let Some(slot) = self.timers.take_due(now_ns) else {
+                return;
+            };
+            if matches!(self.links[slot], Link::Opening(_)) {
+                self.connects.push(slot);
+                continue;
+            }
+            let next = self.clients[slot].wake(&mut self.context);
+            self.after(slot, next);
+        }
+    }
+
+    /// When something must be done, if the server does nothing.
+    pub fn next_wake_ns(&mut self) -> u64 {
+        if !self.connects.is_empty() {
+            return 0;
+        }
+        self.timers
+            .next_ns()
+            .unwrap_or(u64::MAX)
+            .min(self.context.books.boundary_ns())
+    }
+
+    /// Do what a client wants after it was told something.
+    #[inline]
+    fn after(&mut self, slot: usize, next: Next) {
+        match next {
+            Next::Wait => {}
+            Next::WakeAt(due_ns) => self.timers.set(slot, due_ns),
+            Next::Ready => self.ready(slot),
+            Next::Close => self.ended(slot),
+        }
+        if !self.clients[slot].outgoing().is_empty() {
+            self.outbox.push(slot);
+        }
+        if self.running && self.clients[slot].is_done() {
+            self.note_done(slot);
+        }
+    }
+
+    fn ready(&mut self, slot: usize) {
+        self.links[slot] = Link::Up;
+        self.opening_count -= 1;
+        self.connect_times
+            .record(self.context.clock.now_ns() - self.connect_begin_ns);
+    }
+
+    /// A client's connection is of no use any more.
+    fn ended(&mut self, slot: usize) {
+        self.timers.unset(slot);
+        self.closing.push(slot);
+        let session = self.clients[slot].session();
+        let refused = session
+            .refused
+            .as_ref()
+            .map(|refused| refused.message.clone());
+        let message = refused.or(session.lost.clone()).unwrap_or_default();
+        match self.links[slot] {
+            Link::Opening(_) => self.connect_failed(slot, &message),
+            Link::Up => {
+                self.links[slot] = Link::Lost;
+                self.lost_count += 1;
+                self.lost = Some(message);
+                self.note_done(slot);
+            }
+            Link::Failed | Link::Lost => {}
+        }
+    }
+
+    fn note_done(&mut self, slot: usize) {
+        if !std::mem::replace(&mut self.done[slot], true) {
+            self.done_count += 1;
+        }
+    }
+
+    /// Whether no client will ever do anything again.
+    pub fn all_done(&self) -> bool {
+        self.done_count == self.clients.len()
+    }
+
+    /// Whether any client still has a session.
+    pub fn any_alive(&self) -> bool {
+        self.links.contains(&Link::Up)
+    }
+
+    /// Send and close what clients want sent and closed.
+    pub fn flush(&mut self, reactor: &mut impl Reactor) {
+        for slot in self.closing.drain(..) {
+            reactor.close(slot, TERMINATE);
+            self.clients[slot].outgoing().bytes_mut().clear();
+        }
+        for slot in self.outbox.drain(..) {
+            let outgoing = self.clients[slot].outgoing();
+            if !outgoing.is_empty() {
+                // Where the last buffer is still on its way, `Event::Sent` brings the client back here.
+                let _: Sending = reactor.send(slot, outgoing.bytes_mut());
+            }
+        }
+    }
+
+    /// The deadline: count what is in flight, and say whom the server should no longer work for.
+    pub fn cut_off(&mut self, now_ns: u64) -> Vec<(i32, Vec<u8>)> {
+        let mut keys = Vec::new();
+        for client in &mut self.clients {
+            if client.cut_off(&mut self.context, now_ns) {
+                keys.extend(client.session().learned.cancel_key.clone());
+            }
+        }
+        keys
+    }
+
+    /// Starts that were due and that nobody was free to make.
+    pub fn skip_overdue(&mut self, now_ns: u64) {
+        let Some(schedule) = &mut self.context.schedule else {
+            return;
+        };
+        while let Some(phase) = schedule.take_overdue(now_ns) {
+            self.context
+                .books
+                .skipped(self.context.mix.choose(), phase, now_ns);
+        }
+    }
+
+    /// Close every connection in good order; how many there were.
+    pub fn close_all(&mut self, reactor: &mut impl Reactor) -> usize {
+        let mut alive = 0;
+        for (slot, link) in self.links.iter().enumerate() {
+            if *link == Link::Up {
+                alive += 1;
+                reactor.close(slot, TERMINATE);
+            }
+        }
+        alive
+    }
+
+    /// How many clients ended early, and the latest reason.
+    pub fn lost(&self) -> (usize, Option<String>) {
+        (self.lost_count, self.lost.clone())
+    }
+}
