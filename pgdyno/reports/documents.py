@@ -161,7 +161,7 @@ def _why_absent(trial: Trial) -> str:
     reached = f"during {PHASE_WORDS[trial.phases[-1].name]}" if trial.phases else "at its beginning"
     if trial.outcome is None:
         return f"the trial never came to its end: it was last seen {reached}"
-    return f"the trial was {trial.outcome} {reached}, before this was written"
+    return f"the trial {OUTCOME_WORDS[trial.outcome]} {reached}, before this was written"
 
 
 PHASE_WORDS = {
@@ -175,6 +175,13 @@ PHASE_WORDS = {
     "reset": "resetting",
 }
 """A phase's name in the middle of a sentence."""
+
+OUTCOME_WORDS = {
+    "completed": "was completed",
+    "interrupted": "was interrupted",
+    "failed": "failed",
+}
+"""A trial's outcome behind 'the trial'."""
 
 
 def _first_line(error: BaseException) -> str:

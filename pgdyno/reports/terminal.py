@@ -72,8 +72,9 @@ def _render_trial(documents: TrialDocuments, console: Console, *, of: int) -> No
     _data(console, trial.load, trial.prewarm)
     _durability(console, documents)
     _checks(console, documents.checks)
-    for one in documents.missing:
-        console.print(Text(f"not known: {visible(one.what)}; {visible(one.why)}", style="dim"))
+    for why, parts in wording.missing_by_reason(documents.missing).items():
+        words = f"not known, because {visible(why)}: {visible('; '.join(parts))}"
+        console.print(Text(words, style="dim"))
     if documents.missing:
         console.print()
 

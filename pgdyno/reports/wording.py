@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pgdyno.contract import Plan
 from pgdyno.model import Durability, LoadChoice, ParameterValue, SystemChoice, WorkloadChoice
-from pgdyno.reports.documents import PHASE_WORDS, TrialDocuments
+from pgdyno.reports.documents import OUTCOME_WORDS, PHASE_WORDS, Missing, TrialDocuments
 from pgdyno.reports.measured import Measured, Spread
 from pgdyno.reports.terms import DURABILITY_COSTS, DURABILITY_NAMES
 from pgdyno.units import (
@@ -42,7 +42,7 @@ def no_result(documents: TrialDocuments) -> str:
         return f"No result: the trial never came to its end, it was last seen during {reached}."
     if trial.outcome == "completed":
         return "No result: nothing was measured."
-    return f"No result: the trial was {trial.outcome} during {reached}."
+    return f"No result: the trial {OUTCOME_WORDS[trial.outcome]} during {reached}."
 
 
 def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, ...]:
@@ -52,16 +52,16 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
     if trial.outcome is None:
         sentences.append("This trial never came to its end; what follows is what it had recorded.")
     elif trial.outcome != "completed":
-        sentences.append(
-            f"This trial was {trial.outcome}" + (f": {trial.reason}" if trial.reason else ".")
-        )
+        why = f": {trial.reason}" if trial.reason else "."
+        sentences.append(f"This trial {OUTCOME_WORDS[trial.outcome]}{why}")
     if summary is not None and summary.outcome != "completed":
         why = f": {summary.message}" if summary.message else "."
         sentences.append(f"The engine's work was {summary.outcome}{why}")
     broken = [one for one in documents.checks if one.verdict == "broken"]
     if broken:
         names = ", ".join(f"{one.check} ({one.rule})" for one in broken)
-        sentences.append(f"The data is wrong: {len(broken)} check(s) broken: {names}.")
+        checks = "1 check is" if len(broken) == 1 else f"{len(broken)} checks are"
+        sentences.append(f"The data is wrong: {checks} broken: {names}.")
     if measured is not None and measured.partial and summary is None:
         known = " and its histogram log" if measured.response else "; percentiles are not known"
         sentences.append(
@@ -88,6 +88,14 @@ def anecdote(trials: int, spread: Spread | None) -> str:
             "that is unsteadiness, not a confidence interval."
         )
     return "One trial is an anecdote: how far a second one would differ is not known." + inside
+
+
+def missing_by_reason(missing: tuple[Missing, ...]) -> dict[str, list[str]]:
+    """What the report lacks, by the reason why."""
+    found: dict[str, list[str]] = {}
+    for one in missing:
+        found.setdefault(one.why, []).append(one.what)
+    return found
 
 
 def repeat_command(run_name: str) -> str:

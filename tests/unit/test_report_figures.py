@@ -84,9 +84,9 @@ def test_without_histograms_a_killed_trial_has_no_percentiles(tmp_path: Path) ->
 def test_an_empty_trial_says_what_is_missing_and_why(tmp_path: Path) -> None:
     documents = documents_of(tmp_path, empty=True, outcome="failed", reason="no space left")
     assert measure(documents) is None
-    assert wording.headline(documents, None).startswith("No result: the trial was failed during")
+    assert wording.headline(documents, None).startswith("No result: the trial failed during")
     missing = {one.what: one.why for one in documents.missing}
-    assert "the trial was failed during the measurement" in missing["the engine's summary"]
+    assert "the trial failed during the measurement" in missing["the engine's summary"]
     assert "CPU, disk, network and WAL over time" in missing
 
 
@@ -188,7 +188,7 @@ def test_cpu_panel_is_in_percent_and_adds_up(tmp_path: Path) -> None:
 def test_broken_checks_and_failures_stand_against_the_headline(tmp_path: Path) -> None:
     documents = documents_of(tmp_path, extra_checks=(BROKEN,))
     sentences = wording.trouble(documents, measure(documents))
-    assert sentences == ("The data is wrong: 1 check(s) broken: sessions (row.sessions == users).",)
+    assert sentences == ("The data is wrong: 1 check is broken: sessions (row.sessions == users).",)
 
 
 def test_one_trial_is_called_an_anecdote() -> None:

@@ -150,7 +150,10 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (RunOptions(empty=True, outcome="failed", reason="port taken"), "No result: the trial was"),
+        (
+            RunOptions(empty=True, outcome="failed", reason="port taken"),
+            "No result: the trial failed during",
+        ),
         (RunOptions(empty=True, outcome=None), "never came to its end"),
         (RunOptions(duration_s=3, outcome=None, missing=("summary.json",)), "There is no summary"),
         (RunOptions(duration_s=3, missing=("transactions.hlog",)), "no distribution can be drawn"),

@@ -351,6 +351,7 @@
       ctx.save();
       ctx.font = `${11 * dots}px ${getComputedStyle(document.body).fontFamily}`;
       ctx.textBaseline = "top";
+      ctx.textAlign = "left";
       for (const [from, to, label] of this.strip.data.shaded ?? []) {
         const left = Math.max(plot.valToPos(from, "x", true), bbox.left) + 4 * dots;
         const width = ctx.measureText(label).width;
