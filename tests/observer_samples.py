@@ -56,7 +56,7 @@ PROCESS_STAT = (
     "4711 (a) R (b) S 1 4711 4711 0 -1 4194304 100 200 0 0 "
     "30 12 300 120 20 0 5 0 12345 1000000 250 18446744073709551615"
 )
-PROCESS_STATUS = "Name:\ta) R (b\nVmRSS:\t    2048 kB\nRssAnon:\t    1024 kB\n"
+PROCESS_STATM = "1000 512 256 100 0 300 0\n"
 PROCESS_IO = "rchar: 1\nwchar: 2\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 0\n"
 MOUNTINFO = r"""
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -104,10 +104,10 @@ def proc_files() -> dict[str, str]:
         "/proc/diskstats": DISKSTATS,
         "/proc/net/dev": NETWORK,
         "/proc/4711/stat": PROCESS_STAT,
-        "/proc/4711/status": PROCESS_STATUS,
+        "/proc/4711/statm": PROCESS_STATM,
         "/proc/4711/io": PROCESS_IO,
         "/proc/4711/task/4711/children": "4712 4713 ",
         "/proc/4712/stat": PROCESS_STAT.replace("4711", "4712"),
-        "/proc/4712/status": PROCESS_STATUS,
+        "/proc/4712/statm": PROCESS_STATM,
         "/proc/4712/io": PROCESS_IO,
     }

@@ -97,13 +97,14 @@ def test_tables_of_a_second_host_have_names_of_their_own() -> None:
     assert host_observers_module.CPU.name == "cpu"
 
 
-def test_a_group_is_its_first_process_and_all_below_with_those_it_waited_for() -> None:
+def test_a_group_is_a_process_and_its_children_with_those_it_waited_for() -> None:
     observer = ProcessObserver(
         host=TextHost(files=proc_files()),
         groups=(
             ProcessGroup(role="server", root=lambda: 4711),
             ProcessGroup(role="engine", root=lambda: None),
         ),
+        page_bytes=4096,
     )
     # 4713 has ended between the listing and its turn.
     assert list(observer.sample()) == [
@@ -113,6 +114,17 @@ def test_a_group_is_its_first_process_and_all_below_with_those_it_waited_for() -
             "read_bytes": 8192, "written_bytes": 16384,
         }
     ]  # fmt: skip
+
+
+def test_cpu_of_a_child_that_is_between_two_files_is_not_lost() -> None:
+    files = proc_files()
+    group = ProcessGroup(role="server", root=lambda: 4711)
+    observer = ProcessObserver(host=TextHost(files=files), groups=(group,))
+    (before,) = observer.sample()
+    del files["/proc/4712/stat"]
+    (after,) = observer.sample()
+    assert (before["processes"], after["processes"]) == (2, 1)
+    assert after["user_jiffies"] == before["user_jiffies"]
 
 
 def test_traffic_that_may_not_be_read_is_unknown() -> None:
