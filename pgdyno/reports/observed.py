@@ -7,9 +7,11 @@ counts from elsewhere.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +32,7 @@ class Observed:
     def rows(self) -> Rows:
         """The rows as Python values."""
         rows: Rows = self.table.to_pylist()
-        return rows
+        return thinned(rows)
 
     def labels(self, column: str) -> list[str]:
         """The devices, CPUs or roles in the table, in order of appearance."""
@@ -49,7 +51,8 @@ class Observed:
         if len(self.rows) < 2:
             return self.rows
         begin_ns = self.axis.zero_monotonic_ns + self._offset_ns
-        return within(self.rows, begin_ns, begin_ns + int(self.axis.measurement_end_s * 1e9))
+        end_ns = begin_ns + int(self.axis.measurement_end_s * 1e9)
+        return thinned(within(self.table.to_pylist(), begin_ns, end_ns))
 
     def values(self, counter: str, *, factor: float = 1.0) -> dict[float, float | None]:
         """Growth of a counter a second × `factor`, by seconds on the axis; only what it shows."""
@@ -81,6 +84,28 @@ class Observed:
         return (int(first["monotonic_ns"] or 0) - zero_ns) - (
             int(first["wall_unix_ns"] or 0) - wall_ns
         )
+
+
+def thinned(rows: Rows) -> Rows:
+    """The rows without those taken much sooner than usual after the one before.
+
+    A sample out of turn (the measurement begins) can follow a regular one by a millisecond, in
+    which a counter of 1/100 s shows nothing or everything. First and last stay; counters lose
+    nothing, since their growth spans what is left out.
+    """
+    if len(rows) < 3:
+        return rows
+    times_ns = [int(row["monotonic_ns"] or 0) for row in rows]
+    usual_ns = statistics.median(after - before for before, after in pairwise(times_ns))
+    kept = [0]
+    for number in range(1, len(rows)):
+        if times_ns[number] - times_ns[kept[-1]] >= usual_ns / 2:
+            kept.append(number)
+    if kept[-1] != len(rows) - 1:
+        if len(kept) > 1:
+            kept.pop()
+        kept.append(len(rows) - 1)
+    return [rows[number] for number in kept]
 
 
 def observed(documents: TrialDocuments, axis: TimeAxis, name: str) -> Observed:

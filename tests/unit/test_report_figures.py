@@ -17,6 +17,7 @@ from pgdyno.reports.charts import encode_values
 from pgdyno.reports.documents import read_run
 from pgdyno.reports.figures import milliseconds, moment, rate, visible
 from pgdyno.reports.measured import committed_per_s, measure, spread_of
+from pgdyno.reports.observed import thinned
 from pgdyno.reports.resource_panels import resource_panels
 from pgdyno.reports.resources import host_cpus, role_cpus, traffic
 from pgdyno.reports.timeline import slices, time_axis
@@ -174,6 +175,18 @@ def test_resources_over_the_measurement(tmp_path: Path) -> None:
     assert {"disk vda, written", "WAL written", "context switches"} <= names
     keys = [panel.key for panel in resource_panels(documents, axis)]
     assert keys == ["host_cpu", "processes", "host_disk", "wal", "host_network"]
+
+
+def test_a_sample_out_of_turn_makes_no_spike() -> None:
+    second_ns = 10**9
+    regular = [{"monotonic_ns": at * second_ns, "user_jiffies": 50 * at} for at in range(6)]
+    extra = {"monotonic_ns": 2 * second_ns + 1_000_000, "user_jiffies": 101}
+    rows = thinned([*regular[:3], extra, *regular[3:]])
+    assert rows == regular
+    # The last one bounds the measurement: it stays, and its neighbour goes.
+    late = {"monotonic_ns": 5 * second_ns + 1_000_000, "user_jiffies": 251}
+    assert thinned([*regular, late]) == [*regular[:-1], late]
+    assert thinned(regular[:2]) == regular[:2]
 
 
 def test_cpu_panel_is_in_percent_and_adds_up(tmp_path: Path) -> None:
