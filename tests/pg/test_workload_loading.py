@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -19,6 +25,7 @@ from pgdyno.workloads.judging import judge_load
 from pgdyno.workloads.loading import LoadRequest, LoadStatus, load
 from pgdyno.workloads.resolving import resolve
 from pgdyno.workloads.rows import Loader
+from pgdyno.workloads.side_by_side import run_side_by_side
 from pgdyno.workloads.state import identify
 from pgdyno.workloads.target import Target
 
@@ -118,6 +125,9 @@ def test_rows_are_the_seeds_own(database: str) -> None:
     assert str(row[4]) == "1970-01-01" and row[6] == "digoal@126.com" and row[9] is None
     (session,) = rows(database, "select * from user_session where userid = 3")
     assert session[1:4] == (None, 0, None) and session[4] is not None
+    defaults = "select attname from pg_attribute where atthasdef and attrelid = "
+    assert rows(database, defaults + "'user_info'::regclass") == []
+    assert len(rows(database, defaults + "'user_session'::regclass")) == 2
 
 
 def test_data_are_the_same_each_time(database: str) -> None:
@@ -285,6 +295,76 @@ def test_a_mistake_in_an_index_is_told_and_the_next_load_begins_anew(
         load(workload, request(database))
     (complete,) = rows(database, "select complete from pgdyno.state")
     assert complete == (False,)
+
+
+def wait_until(reached: Callable[[], bool], message: str) -> None:
+    end_s = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < end_s, message
+        time.sleep(0.05)
+
+
+def active(database: str) -> list[tuple[object, ...]]:
+    """Statements that run in this database, our own apart."""
+    return rows(
+        database,
+        "select query from pg_stat_activity where datname = current_database() "
+        "and state = 'active' and pid <> pg_backend_pid()",
+    )
+
+
+def test_an_interrupt_cancels_the_loading_of_rows(database: str) -> None:
+    """Ctrl-C while rows are copied: nothing runs on, and the data are known to be incomplete."""
+    script = (
+        "import sys\n"
+        "sys.path.insert(0, '.')\n"
+        "from tests.pg.test_workload_loading import load, request, resolve, catalog\n"
+        "load(resolve(catalog.find('tpcb'), {'scale': '200'}), request(sys.argv[1]))\n"
+    )
+    loading = subprocess.Popen(
+        [sys.executable, "-c", script, database],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        wait_until(lambda: any("COPY" in str(q) for (q,) in active(database)), "no COPY began")
+        loading.send_signal(signal.SIGINT)
+        _, said = loading.communicate(timeout=30)
+    finally:
+        loading.kill()
+        loading.wait(timeout=10)
+    assert loading.returncode != 0 and "KeyboardInterrupt" in said
+    wait_until(lambda: active(database) == [], "statements run on")
+    assert rows(database, "select complete from pgdyno.state") == [(False,)]
+    report = load(small("tpcb"), request(database))
+    assert report.reason == "loading was broken off before"
+
+
+def test_an_interrupt_cancels_statements_side_by_side(database: str) -> None:
+    began_s = time.monotonic()
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_side_by_side(
+            Target(conninfo=database), ["select pg_sleep(60)"] * 5, 3, [], lambda done: None
+        )
+    timer.join(10)
+    assert time.monotonic() - began_s < 20
+    wait_until(lambda: active(database) == [], "statements run on")
+
+
+def test_a_failing_statement_ends_the_others(database: str) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(PgdynoError, match=r"'select 1 / 0' failed: division by zero"):
+        run_side_by_side(
+            Target(conninfo=database),
+            ["select pg_sleep(60)", "select 1 / 0", "select pg_sleep(61)"],
+            2,
+            [],
+            lambda done: None,
+        )
+    assert time.monotonic() - began_s < 20
 
 
 def test_a_password_or_server_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
 -- Users and their sessions, one pair of tables per shard, and the log tables that all share.
+-- The defaults of user_info are there for loading only: the server fills in what is the same for
+-- every user instead of parsing it two million times. indexes.sql drops them.
 {% for shard in range(shards) %}
 {% set suffix = '_%d' % shard if shards > 1 else '' %}
 create table user_info{{ suffix }} (
     userid int,
-    engname text,
-    cnname text,
-    occupation text,
-    birthday date,
-    signname text,
-    email text,
-    qq numeric,
-    crt_time timestamp without time zone,
+    engname text default 'digoal.zhou',
+    cnname text default '德哥',
+    occupation text default 'DBA',
+    birthday date default '1970-01-01',
+    signname text default '公益是一辈子的事, I''m Digoal.Zhou, Just do it!',
+    email text default 'digoal@126.com',
+    qq numeric default 276732431,
+    crt_time timestamp without time zone default '2013-03-28 15:52:44',
     mod_time timestamp without time zone
 );
 create table user_session{{ suffix }} (
