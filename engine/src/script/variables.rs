@@ -177,6 +177,15 @@ impl Variables {
         true
     }
 
+    /// Whether it is the result of an expression, and not text from elsewhere.
+    #[inline]
+    pub fn is_computed(&self, slot: Slot) -> bool {
+        matches!(
+            self.variables[slot.0 as usize].content,
+            Content::Computed(_)
+        )
+    }
+
     /// Whether SQL's NULL is what a parameter has to carry: undefined, or the result null.
     pub fn is_null(&self, slot: Slot) -> bool {
         matches!(
