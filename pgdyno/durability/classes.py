@@ -134,8 +134,8 @@ def classify(facts: DurabilityFacts) -> Durability:
 def commit_values_in(text: str) -> tuple[str, ...]:
     """Values that SQL text gives to synchronous_commit, in lower case and order of appearance.
 
-    >>> commit_values_in("SET LOCAL synchronous_commit TO OFF;
-    set_config('synchronous_commit','on',true)") ('off', 'on')
+    >>> commit_values_in("SET LOCAL synchronous_commit TO OFF; SET synchronous_commit = 'on'")
+    ('off', 'on')
     """
     return tuple(value.lower() for value in _COMMIT_SETTING.findall(text))
 

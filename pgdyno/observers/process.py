@@ -101,7 +101,7 @@ def _sum_known(values: Sequence[int | None]) -> int | None:
 class ProcessObserver:
     """Watches groups of processes on one host; a group without processes has no row.
 
-    It reads three small files a process and sample: about 50 µs of CPU time for each session.
+    It reads three small files a process and sample: about 80 µs of CPU time for each session.
     """
 
     host: Host

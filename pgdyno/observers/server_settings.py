@@ -56,8 +56,8 @@ def settings_from(rows: Sequence[Row], version_num: int) -> Settings:
 def with_unit(value: str, unit: str | None) -> str:
     """A value in a setting's base unit as SHOW prints it: in the largest unit that divides it.
 
-    >>> with_unit("16384", "8kB"), with_unit("300", "s"), with_unit("-1", "kB"), with_unit("on",
-    None) ('128MB', '5min', '-1', 'on')
+    >>> with_unit("16384", "8kB"), with_unit("300", "s"), with_unit("-1", "kB")
+    ('128MB', '5min', '-1')
     """
     match = re.fullmatch(r"(\d*)([A-Za-z]+)", unit or "")
     if match is None or match[2] not in _BASE or not re.fullmatch(r"\d+", value) or value == "0":
