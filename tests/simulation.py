@@ -75,18 +75,22 @@ class Recorder:
 
     def series(self) -> Series:
         distribution = Distribution.of(self.counts)
+
+        def at(quantile: float) -> int:
+            return min(distribution.value_at(quantile), self.max_ns)
+
         return Series(
             count=self.count,
             sum_ns=self.sum_ns,
             sum_squares_ns2=self.sum_squares_ns2,
             min_ns=self.min_ns if self.count else 0,
             max_ns=self.max_ns,
-            p50_ns=distribution.value_at(0.5),
-            p90_ns=distribution.value_at(0.9),
-            p95_ns=distribution.value_at(0.95),
-            p99_ns=distribution.value_at(0.99),
-            p99_9_ns=distribution.value_at(0.999),
-            p99_99_ns=distribution.value_at(0.9999),
+            p50_ns=at(0.5),
+            p90_ns=at(0.9),
+            p95_ns=at(0.95),
+            p99_ns=at(0.99),
+            p99_9_ns=at(0.999),
+            p99_99_ns=at(0.9999),
         )
 
     def encoded(self) -> str:

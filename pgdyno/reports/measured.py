@@ -140,18 +140,24 @@ def _series(parts: Sequence[Series], distribution: Distribution | None) -> Serie
     parts = [part for part in parts if part.count]
     if not parts or distribution is None:
         return None
+    max_ns = max(part.max_ns for part in parts)
+
+    def at(quantile: float) -> int:
+        # A histogram's bucket may end above the slowest one, which is known exactly.
+        return min(distribution.value_at(quantile), max_ns)
+
     return Series(
         count=sum(part.count for part in parts),
         sum_ns=sum(part.sum_ns for part in parts),
         sum_squares_ns2=sum(part.sum_squares_ns2 for part in parts),
         min_ns=min(part.min_ns for part in parts),
-        max_ns=max(part.max_ns for part in parts),
-        p50_ns=distribution.value_at(0.5),
-        p90_ns=distribution.value_at(0.9),
-        p95_ns=distribution.value_at(0.95),
-        p99_ns=distribution.value_at(0.99),
-        p99_9_ns=distribution.value_at(0.999),
-        p99_99_ns=distribution.value_at(0.9999),
+        max_ns=max_ns,
+        p50_ns=at(0.5),
+        p90_ns=at(0.9),
+        p95_ns=at(0.95),
+        p99_ns=at(0.99),
+        p99_9_ns=at(0.999),
+        p99_99_ns=at(0.9999),
     )
 
 

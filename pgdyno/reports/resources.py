@@ -42,7 +42,7 @@ class Traffic:
     spread: Spread
 
 
-_TRAFFIC = (
+TRAFFIC = (
     ("_disk", "device", "read_bytes", "bytes", "disk {}, read"),
     ("_disk", "device", "write_bytes", "bytes", "disk {}, written"),
     ("_disk", "device", "flushes", "", "disk {}, flushes"),
@@ -54,6 +54,7 @@ _TRAFFIC = (
     ("database", "", "commits", "", "commits, as the server counts them"),
     ("database", "", "temp_bytes", "bytes", "temporary files"),
 )
+"""Table name's ending, label column (none: one row a sample), counter, unit, words."""
 
 
 def host_cpus(documents: TrialDocuments, axis: TimeAxis) -> list[HostCpu]:
@@ -82,7 +83,7 @@ def role_cpus(documents: TrialDocuments, axis: TimeAxis) -> list[RoleCpu]:
 def traffic(documents: TrialDocuments, axis: TimeAxis) -> list[Traffic]:
     """Disk, network, WAL and other rates; what stood still is left out."""
     found = []
-    for suffix, column, counter, unit, words in _TRAFFIC:
+    for suffix, column, counter, unit, words in TRAFFIC:
         for name in tables_ending(documents, suffix):
             whole = observed(documents, axis, name)
             for device in whole.labels(column) if column else [""]:

@@ -11,7 +11,11 @@ import pytest
 from pyarrow import parquet
 
 from pgdyno.contract import Interval
+from pgdyno.hosts.base import Noop as NoHost
 from pgdyno.model import CheckResult, Durability, Phase, Trial
+from pgdyno.observers.host import host_observers
+from pgdyno.observers.postgres import postgres_observers
+from pgdyno.observers.process import ProcessObserver
 from pgdyno.reports import wording
 from pgdyno.reports.charts import encode_values
 from pgdyno.reports.documents import read_run
@@ -19,8 +23,9 @@ from pgdyno.reports.figures import milliseconds, moment, rate, visible
 from pgdyno.reports.measured import committed_per_s, measure, spread_of
 from pgdyno.reports.observed import thinned
 from pgdyno.reports.resource_panels import resource_panels
-from pgdyno.reports.resources import host_cpus, role_cpus, traffic
+from pgdyno.reports.resources import TRAFFIC, host_cpus, role_cpus, traffic
 from pgdyno.reports.timeline import slices, time_axis
+from pgdyno.stats.rates import CPU_KINDS
 from tests.builders import RunOptions, build_run
 
 pytestmark = pytest.mark.unit
@@ -243,3 +248,32 @@ def test_rates_keep_digits_that_matter() -> None:
 def test_a_name_cannot_move_the_cursor() -> None:
     assert visible("a\x1b]0;evil\x07\u202eb\x9b") == "a␛]0;evil␇�b�"
     assert moment("not a time\x1b") == "not a time␛"
+
+
+def declared_columns() -> dict[str, set[str]]:
+    """Columns of every table that the observers of a trial write."""
+    observers = (
+        *host_observers(NoHost()),
+        *postgres_observers("host=nowhere"),
+        ProcessObserver(host=NoHost(), groups=()),
+    )
+    clocks = {"monotonic_ns", "wall_unix_ns"}
+    return {
+        one.table.name: {column.name for column in one.table.columns} | clocks for one in observers
+    }
+
+
+def test_simulated_observations_are_as_the_observers_declare_them(tmp_path: Path) -> None:
+    declared = declared_columns()
+    for name, table in documents_of(tmp_path).observations.items():
+        assert set(table.column_names) <= declared[name], name
+
+
+def test_reports_ask_only_for_columns_that_observers_declare() -> None:
+    declared = declared_columns()
+    for suffix, label, counter, _, _ in TRAFFIC:
+        (columns,) = [columns for name, columns in declared.items() if name.endswith(suffix)]
+        assert {counter, *([label] if label else [])} <= columns
+    jiffies = {f"{kind}_jiffies" for kind in CPU_KINDS}
+    assert jiffies | {"cpu"} <= declared["host_cpu"]
+    assert {"role", "user_jiffies", "sys_jiffies"} <= declared["processes"]
