@@ -17,7 +17,7 @@ from pgdyno.observers.session import Session
 HIDDEN: Final = "(hidden)"
 _OWN_SESSION: Final = frozenset({"client", "session"})
 _SECRET_NAME: Final = re.compile(r"password|passphrase|secret|token|api_?key|credential", re.I)
-_SECRET_IN_CONNINFO: Final = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)", re.I)
+_SECRET_IN_CONNINFO: Final = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.|'')*'|\S+)", re.I)
 _SECRET_IN_URI: Final = re.compile(r"(\w+://[^:/@\s]*:)[^@\s]*@")
 # Names that speak of passwords without holding one.
 _HARMLESS: Final = frozenset({"password_encryption", "db_user_namespace"})

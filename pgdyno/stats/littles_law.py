@@ -5,7 +5,7 @@ loop X · (R + Z) must give N back; what is missing is time that nobody accounte
 waiting to connect, a generator short of CPU, failed transactions, whose time is not in R). In an
 open loop N is the mean number in flight. J. D. C. Little, "A Proof for the Queuing Formula L =
 λW", Operations Research 9 (3), 1961; the interactive form with Z: R. Jain, "The Art of Computer
-Systems Performance Analysis", 1991, section 33.3.
+Systems Performance Analysis", 1991, chapter 33.
 """
 
 from __future__ import annotations
