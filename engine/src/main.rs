@@ -1,11 +1,14 @@
 //! The load generator of pgdyno; this file only dispatches.
 
 mod books;
+mod cli;
 mod client;
 mod clock;
+mod control;
 mod error_log;
 mod load;
 mod outcome;
+mod output;
 mod plan;
 mod process;
 mod program;
@@ -16,9 +19,12 @@ mod results;
 mod schedule;
 mod script;
 mod series;
+mod signals;
 mod statements;
 mod timers;
 mod wire;
 mod worker;
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cli::main(std::env::args_os().skip(1))
+}

@@ -17,6 +17,15 @@ pub enum Address {
     Tcp(String, u16),
 }
 
+impl std::fmt::Display for Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(path) => write!(formatter, "{}", path.display()),
+            Self::Tcp(host, port) => write!(formatter, "{host}, port {port}"),
+        }
+    }
+}
+
 /// Everything needed to open a session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {

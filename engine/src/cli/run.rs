@@ -1,0 +1,76 @@
+//! `pgdyno-engine run PLAN.json [--events FD]`: a measurement.
+
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use super::{COULD_NOT, DONE, INTERRUPTED, USAGE, complain, path, prepare, usage};
+use crate::control::{Measurement, measure};
+use crate::results::Outcome;
+
+/// Exit status: 0 completed, 1 could not or aborted, 2 invalid, 130 interrupted.
+pub fn run(words: &[&str]) -> u8 {
+    let (plan, events) = match words {
+        [plan] => (plan, None),
+        [plan, "--events", descriptor] | ["--events", descriptor, plan] => (plan, Some(descriptor)),
+        _ => return usage("'run' takes one plan and at most --events FD"),
+    };
+    let events = match events.map(|descriptor| inherited(descriptor)) {
+        None => None,
+        Some(Some(descriptor)) => Some(descriptor),
+        Some(None) => return usage("--events takes the number of an open descriptor"),
+    };
+    let Some((plan, language)) = prepare(&path(plan)) else {
+        return USAGE;
+    };
+    let target = match crate::wire::conninfo::resolve(&plan.conninfo) {
+        Ok(target) => target,
+        Err(error) => {
+            complain(&error.message, error.hint.as_deref());
+            return USAGE;
+        }
+    };
+    match measure(Measurement {
+        plan,
+        language,
+        target,
+        events,
+    }) {
+        Err(error) => {
+            complain(&error.message, error.hint.as_deref());
+            COULD_NOT
+        }
+        Ok(summary) => match summary.outcome {
+            Outcome::Completed => DONE,
+            Outcome::Interrupted => INTERRUPTED,
+            Outcome::Aborted => {
+                let message = summary.message.as_deref().unwrap_or("aborted");
+                complain(message, hint_for(message));
+                COULD_NOT
+            }
+        },
+    }
+}
+
+/// A descriptor that whoever started us left open for us.
+fn inherited(word: &str) -> Option<OwnedFd> {
+    let raw: RawFd = word.parse().ok().filter(|&raw| raw > 0)?;
+    // SAFETY: no pointers; only asks whether the descriptor is open.
+    if unsafe { libc::fcntl(raw, libc::F_GETFD) } < 0 {
+        return None;
+    }
+    // SAFETY: it is open, and the plan's owner gave it to us to own.
+    Some(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Advice for messages of the server that people meet often.
+fn hint_for(message: &str) -> Option<&'static str> {
+    let has = |part: &str| message.contains(part);
+    if has("too many clients") || has("remaining connection slots") {
+        Some("use fewer clients, or raise the server's max_connections")
+    } else if has("No such file or directory") || has("Connection refused") {
+        Some("is the server running, and does it listen there?")
+    } else if has("password") {
+        Some("set PGPASSWORD, or write a password file (~/.pgpass)")
+    } else {
+        None
+    }
+}

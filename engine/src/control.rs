@@ -1,0 +1,447 @@
+//! A measurement from plan to summary: starts the threads, gives the start, takes signals, judges the outcome.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
+use crate::clock::{anchor, now_ns};
+use crate::output::{Findings, Totals, Writer, WriterSetup, summarize, write_summary};
+use crate::plan::Plan;
+use crate::program::Language;
+use crate::reactor::{EpollReactor, ReactorKind, SocketAddress, UringReactor, choose};
+use crate::recorder::Recording;
+use crate::results::{ClockAnchor, EngineFacts, Outcome, Summary, Timeline};
+use crate::schedule::Timetable;
+use crate::series::SeriesRecorder;
+use crate::statements::Statements;
+use crate::wire::conninfo::Target;
+use crate::worker::{
+    Assignment, Connecting, Notice, Orders, Part, Sessions, Stop, WorkerReport, work,
+};
+
+/// Open files beside the clients' connections: results, rings, wakers, the standard streams.
+const FILES_BESIDE_CLIENTS: u64 = 64;
+
+/// Why a measurement could not even begin, or could not be told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlError {
+    /// One line.
+    pub message: String,
+    /// Advice.
+    pub hint: Option<String>,
+}
+
+impl From<String> for ControlError {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+        }
+    }
+}
+
+/// What a measurement needs.
+pub struct Measurement {
+    /// The plan, valid.
+    pub plan: Plan,
+    /// Its scripts.
+    pub language: Arc<dyn Language>,
+    /// Where to connect.
+    pub target: Target,
+    /// Where the live copy of events goes.
+    pub events: Option<OwnedFd>,
+}
+
+/// The threads of a measurement under way.
+struct Threads {
+    orders: Arc<Orders>,
+    notices: Receiver<Notice>,
+    to_writer: Sender<ToWriter>,
+    writer: JoinHandle<Totals>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+/// What was found on the way.
+struct Course {
+    anchor: ClockAnchor,
+    timeline: Timeline,
+    timetable: Option<Timetable>,
+    connected: usize,
+    sessions: Sessions,
+    reports: Vec<WorkerReport>,
+    signals: usize,
+    aborted: Option<String>,
+}
+
+/// Measure. The summary is written when this returns, unless it is an error.
+pub fn measure(measurement: Measurement) -> Result<Summary, ControlError> {
+    let Measurement {
+        plan,
+        language,
+        target,
+        events,
+    } = measurement;
+    check_open_files(plan.clients)?;
+    let folder = plan.output_dir.clone();
+    let shown = folder.display().to_string();
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot make the folder {shown}: {error}"))?;
+    let kind = choose(plan.reactor).map_err(|error| ControlError {
+        message: format!("io_uring does not work here: {error}"),
+        hint: Some("use reactor \"auto\" or \"epoll\"".into()),
+    })?;
+    let addresses = SocketAddress::resolve(&target.address)
+        .map_err(|error| format!("cannot find the server at {}: {error}", target.address))?;
+    let statements = Arc::new(Statements::new(&plan, language.statements()));
+    let assignment = Arc::new(Assignment {
+        plan,
+        language,
+        statements,
+        target: Arc::new(target),
+        addresses,
+    });
+    let mut course = Course::new();
+    let threads = start_threads(&assignment, kind, events, course.anchor)?;
+    course.follow(&assignment, &threads);
+    let totals = threads.end();
+    let summary = course.conclude(&assignment, kind, totals);
+    write_summary(&folder, &summary)
+        .map_err(|error| format!("cannot write {shown}/summary.json: {error}"))?;
+    Ok(summary)
+}
+
+/// Every client needs a descriptor.
+fn check_open_files(clients: usize) -> Result<(), ControlError> {
+    let limit = crate::process::raise_open_files_limit()
+        .map_err(|error| format!("cannot read the limit of open files: {error}"))?;
+    let needed = clients as u64 + FILES_BESIDE_CLIENTS;
+    if needed <= limit {
+        return Ok(());
+    }
+    Err(ControlError {
+        message: format!(
+            "{clients} clients need {needed} open files, and this process may have {limit}"
+        ),
+        hint: Some(format!(
+            "raise the hard limit (ulimit -Hn {needed}, or LimitNOFILE= of a service), or use fewer clients"
+        )),
+    })
+}
+
+/// Start the writer and the workers; clients are dealt to workers in blocks, as pgbench does.
+fn start_threads(
+    assignment: &Arc<Assignment>,
+    kind: ReactorKind,
+    events: Option<OwnedFd>,
+    anchor: ClockAnchor,
+) -> Result<Threads, ControlError> {
+    let plan = &assignment.plan;
+    let workers = plan.worker_count();
+    let orders =
+        Arc::new(Orders::new(workers).map_err(|error| format!("cannot make a waker: {error}"))?);
+    let (notify, notices) = channel();
+    let (to_writer, received) = channel();
+    crate::signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
+    let (cleared, pools): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel()).unzip();
+    for pool in &cleared {
+        for _ in 0..RECORDINGS_PER_WORKER {
+            let _ = pool.send(Box::new(Recording::new(assignment.statements.shape())));
+        }
+    }
+    let writer = Writer::new(WriterSetup {
+        folder: plan.output_dir.clone(),
+        type_names: plan
+            .transaction_types
+            .iter()
+            .map(|kind| kind.name.clone())
+            .collect(),
+        statements: assignment.statements.clone(),
+        anchor,
+        events,
+        cleared,
+    })?;
+    let spawn = |name: String, body: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(body)
+            .map_err(|error| format!("cannot start a thread: {error}"))
+    };
+    let writer = std::thread::Builder::new()
+        .name("writer".into())
+        .spawn(move || writer.run(&received))
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let watcher = notify.clone();
+    crate::signals::watch(move || drop(watcher.send(Notice::Signal)))
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let mut threads = Vec::new();
+    for (worker, cleared) in pools.into_iter().enumerate() {
+        let part = part(plan, worker, workers);
+        let exchange = Exchange {
+            worker,
+            parts: to_writer.clone(),
+            cleared,
+        };
+        let (assignment, orders, notify) = (assignment.clone(), orders.clone(), notify.clone());
+        let body: Box<dyn FnOnce() + Send> = match kind {
+            ReactorKind::IoUring => {
+                Box::new(move || work::<UringReactor>(assignment, part, orders, notify, exchange))
+            }
+            ReactorKind::Epoll => {
+                Box::new(move || work::<EpollReactor>(assignment, part, orders, notify, exchange))
+            }
+        };
+        threads.push(spawn(format!("worker-{worker}"), body)?);
+    }
+    Ok(Threads {
+        orders,
+        notices,
+        to_writer,
+        writer,
+        workers: threads,
+    })
+}
+
+/// The clients of one worker: a contiguous block; the first workers serve one more where it does not come out even.
+fn part(plan: &Plan, worker: usize, workers: usize) -> Part {
+    let (each, more) = (plan.clients / workers, plan.clients % workers);
+    Part {
+        worker,
+        first_client: worker * each + worker.min(more),
+        clients: each + usize::from(worker < more),
+        cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
+    }
+}
+
+impl Threads {
+    /// All workers have told that they ended: let the writer end, too.
+    fn end(self) -> Totals {
+        for worker in self.workers {
+            let _ = worker.join();
+        }
+        drop(self.to_writer);
+        self.writer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn stop(&self, stop: Stop) {
+        let _ = self.to_writer.send(ToWriter::State("draining"));
+        self.orders.order_stop(stop);
+    }
+}
+
+impl Course {
+    fn new() -> Self {
+        let anchor = anchor();
+        Self {
+            anchor,
+            timeline: Timeline {
+                connect_begin_ns: anchor.monotonic_ns,
+                ..Timeline::default()
+            },
+            timetable: None,
+            connected: 0,
+            sessions: Sessions {
+                first: None,
+                connect_times: SeriesRecorder::default(),
+            },
+            reports: Vec::new(),
+            signals: 0,
+            aborted: None,
+        }
+    }
+
+    /// Take notices until every worker has ended.
+    fn follow(&mut self, assignment: &Assignment, threads: &Threads) {
+        let _ = threads.to_writer.send(ToWriter::State("connecting"));
+        let workers = threads.workers.len();
+        let (mut connecting, mut ended) = (Vec::new(), 0);
+        while ended < workers {
+            let Ok(notice) = threads.notices.recv() else {
+                return;
+            };
+            match notice {
+                Notice::Connected(told) => {
+                    connecting.push(told);
+                    if connecting.len() == workers {
+                        self.all_connected(std::mem::take(&mut connecting), assignment, threads);
+                    }
+                }
+                Notice::Ended(report) => {
+                    self.reports.push(*report);
+                    ended += 1;
+                }
+                Notice::Failed(error) => {
+                    self.aborted.get_or_insert(error);
+                    threads.stop(Stop::AtOnce);
+                    ended += 1;
+                }
+                Notice::Signal => {
+                    self.signals += 1;
+                    threads.stop(if self.signals == 1 {
+                        Stop::Draining
+                    } else {
+                        Stop::AtOnce
+                    });
+                }
+            }
+        }
+    }
+
+    /// Every worker has connected its clients, or tried: start, unless one is missing.
+    fn all_connected(
+        &mut self,
+        connecting: Vec<Connecting>,
+        assignment: &Assignment,
+        threads: &Threads,
+    ) {
+        let mut failures: Vec<(String, usize)> = Vec::new();
+        for told in connecting {
+            self.connected += told.connected;
+            self.sessions
+                .connect_times
+                .merge(&told.sessions.connect_times);
+            self.sessions.first = self.sessions.first.take().or(told.sessions.first);
+            for (message, count) in told.failures {
+                match failures.iter_mut().find(|(known, _)| *known == message) {
+                    Some((_, total)) => *total += count,
+                    None => failures.push((message, count)),
+                }
+            }
+        }
+        let clients = assignment.plan.clients;
+        if self.connected < clients {
+            if self.signals == 0 {
+                self.aborted
+                    .get_or_insert(connect_problem(clients, &failures, assignment));
+            }
+            return threads.stop(Stop::AtOnce);
+        }
+        let begin_ns = now_ns();
+        self.timeline.connect_end_ns = Some(begin_ns);
+        let timetable = Timetable::new(&assignment.plan, begin_ns);
+        self.timetable = Some(timetable);
+        let _ = threads.to_writer.send(ToWriter::Started(timetable));
+        threads.orders.start(timetable);
+    }
+
+    /// Judge, and put the summary together.
+    fn conclude(mut self, assignment: &Assignment, kind: ReactorKind, totals: Totals) -> Summary {
+        self.finish_timeline(&assignment.plan);
+        let (outcome, message) = self.outcome(&totals);
+        self.reports.sort_by_key(|report| report.first_client);
+        summarize(Findings {
+            plan: &assignment.plan,
+            statements: &assignment.statements,
+            engine: EngineFacts {
+                version: env!("CARGO_PKG_VERSION").into(),
+                reactor: kind.name(),
+                threads: assignment.plan.worker_count(),
+                pid: std::process::id(),
+            },
+            outcome,
+            message,
+            clock: self.anchor,
+            timeline: self.timeline,
+            connected: self.connected,
+            sessions: self.sessions,
+            totals,
+            reports: self.reports,
+        })
+    }
+
+    fn finish_timeline(&mut self, plan: &Plan) {
+        let Some(timetable) = self.timetable else {
+            return;
+        };
+        let last_start_ns = self
+            .reports
+            .iter()
+            .map(|report| report.last_start_ns)
+            .max()
+            .unwrap_or(0);
+        if plan.warmup_s > 0.0 {
+            self.timeline.warmup_begin_ns = Some(timetable.warmup_begin_ns);
+        }
+        if last_start_ns > timetable.measurement_begin_ns {
+            self.timeline.measurement_begin_ns = Some(timetable.measurement_begin_ns);
+            self.timeline.measurement_end_ns = Some(last_start_ns);
+        }
+        self.timeline.drain_end_ns = self.reports.iter().map(|report| report.end_ns).max();
+    }
+
+    fn outcome(&self, totals: &Totals) -> (Outcome, Option<String>) {
+        if let Some(message) = self.aborted.as_ref().or(totals.failed.as_ref()) {
+            return (Outcome::Aborted, Some(message.clone()));
+        }
+        let alive: usize = self.reports.iter().map(|report| report.alive).sum();
+        let lost: usize = self.reports.iter().map(|report| report.lost_count).sum();
+        if self.timetable.is_some() && alive == 0 && lost > 0 {
+            let reason = self
+                .reports
+                .iter()
+                .find_map(|report| report.lost.clone())
+                .unwrap_or_default();
+            return (
+                Outcome::Aborted,
+                Some(format!("no client is left: {reason}")),
+            );
+        }
+        if self.signals > 0 {
+            return (Outcome::Interrupted, Some("interrupted by a signal".into()));
+        }
+        (Outcome::Completed, None)
+    }
+}
+
+/// Say how many clients could not connect, and what they were told.
+fn connect_problem(
+    clients: usize,
+    failures: &[(String, usize)],
+    assignment: &Assignment,
+) -> String {
+    let missing: usize = failures.iter().map(|(_, count)| count).sum();
+    let told: Vec<_> = failures
+        .iter()
+        .map(|(message, count)| format!("{message} ({count} times)"))
+        .collect();
+    let reason = match failures {
+        [(message, _)] => message.clone(),
+        _ => told.join("; "),
+    };
+    let who = if missing == clients {
+        "no client".into()
+    } else {
+        format!("{missing} of {clients} clients")
+    };
+    let could = if missing == clients {
+        "could connect"
+    } else {
+        "could not connect"
+    };
+    format!("{who} {could} to {}: {reason}", assignment.target.address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_dealt_in_blocks() {
+        let plan: Plan = serde_json::from_str(
+            r#"{"name": "x", "conninfo": "", "clients": 7, "threads": 3, "seed": 1, "output_dir": "/o", "cpus": [4, 5],
+                "transaction_types": []}"#,
+        )
+        .unwrap();
+        let parts: Vec<_> = (0..3)
+            .map(|worker| part(&plan, worker, 3))
+            .map(|p| (p.first_client, p.clients, p.cpu))
+            .collect();
+        assert_eq!(
+            vec![(0, 3, Some(4)), (3, 2, Some(5)), (5, 2, Some(4))],
+            parts
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Where results go: files written as they happen by a thread of their own, and a lossy copy on a pipe.
+
+mod events;
+mod hdr_log;
+mod intervals;
+mod summary;
+mod writer;
+
+pub use summary::{Findings, summarize, write_summary};
+pub use writer::{Totals, Writer, WriterSetup};
