@@ -263,7 +263,7 @@
         legend: { show: false },
         cursor: {
           y: false,
-          points: { size: 7, width: 2 },
+          points: data.stacked ? { show: false } : { size: 7, width: 2 },
           drag: { x: true, y: false, setScale: false },
           bind: { dblclick: () => () => strip.zoom(...strip.full) },
         },
