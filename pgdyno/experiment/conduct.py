@@ -171,7 +171,7 @@ class Conduct:
     def _measure(self, plan: Plan, server: Server) -> EngineEnd:
         with session(server.conninfo, server.password) as asked:
             self._sizes = read_sizes(asked)
-            self._writes = facts.read_writes(asked)
+            self._writes = facts.read_settled_writes(asked)
         self.stored.write("sizes.json", self._sizes)
         return measure(plan, server, self.host, self.diary)
 
