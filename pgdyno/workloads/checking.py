@@ -19,6 +19,7 @@ from pgdyno.expressions import Value
 from pgdyno.queries import query_for
 from pgdyno.workloads.definition import ResolvedWorkload
 from pgdyno.workloads.judging import Row, ServerLife, Snapshot
+from pgdyno.workloads.making import first_line
 from pgdyno.workloads.target import Target, connect
 
 CheckProgress = Callable[[str, float], None]
@@ -57,7 +58,7 @@ def take_snapshot(
                 try:
                     rows[query] = _one_row(connection, query, end - time.monotonic())
                 except (psycopg.Error, ValueError) as error:
-                    problems[query] = f"{check.source}: {_first_line(error)}"
+                    problems[query] = f"{check.source}: {first_line(error)}"
                     connection.execute("rollback")
                     connection.execute(
                         "begin transaction isolation level repeatable read, read only"
@@ -66,7 +67,7 @@ def take_snapshot(
     except psycopg.Error as error:
         for query, check in queries.items():
             if query not in rows:
-                problems.setdefault(query, f"{check.source}: {_first_line(error)}")
+                problems.setdefault(query, f"{check.source}: {first_line(error)}")
     return Snapshot(rows=rows, problems=problems, life=life)
 
 
@@ -94,8 +95,3 @@ def _plain(value: object) -> Value:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -22,10 +22,17 @@ from psycopg import sql as composed
 from pgdyno.contract import LoadPlan, LoadProgress
 from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.model import LoadReport, LoadStep, StateIdentity
-from pgdyno.workloads import sql
 from pgdyno.workloads.checking import take_snapshot
-from pgdyno.workloads.definition import ResolvedWorkload
+from pgdyno.workloads.definition import RESET_FILE, ResolvedWorkload
 from pgdyno.workloads.judging import judge_load
+from pgdyno.workloads.making import (
+    execute_file,
+    first_line,
+    make_extensions,
+    make_functions,
+    make_tables,
+    table_bytes,
+)
 from pgdyno.workloads.rows import Loader, fill
 from pgdyno.workloads.side_by_side import run_side_by_side
 from pgdyno.workloads.state import (
@@ -84,8 +91,13 @@ def load(
         with connect(request.target) as connection:
             loading = _Loading(workload, request, listener, connection)
             return loading.report()
-    except psycopg.OperationalError as error:
-        raise PgdynoError(f"loading '{workload.name}' failed: {_first_line(error)}") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise PgdynoError(
+            f"loading '{workload.name}' failed: {first_line(error)}",
+            hint="use a role that may create schemas and tables in this database",
+        ) from error
+    except psycopg.Error as error:
+        raise PgdynoError(f"loading '{workload.name}' failed: {first_line(error)}") from error
 
 
 class _Loading:
@@ -107,9 +119,9 @@ class _Loading:
 
     def report(self) -> LoadReport:
         """Decide, act, and report."""
-        self._make_extensions()
+        make_extensions(self.connection, self.workload)
         if not self.tables:
-            self._make_functions()
+            make_functions(self.connection, self.workload)
             return LoadReport(reused=False, reason="the workload has no data of its own")
         identity = identity_on(self.connection, self.workload, self.request.target.initdb_options)
         decision = self._decision(identity)
@@ -117,12 +129,12 @@ class _Loading:
             self._load(identity, decision)
         else:
             self._use_again(decision)
-        table_bytes, index_bytes = self._bytes()
+        heap_bytes, index_bytes = table_bytes(self.connection, self.tables)
         return LoadReport(
             reused=decision.action != "load",
             reason=decision.reason,
             steps=tuple(self.steps),
-            data_bytes=table_bytes + index_bytes,
+            data_bytes=heap_bytes + index_bytes,
             memory_bytes=self.request.memory_bytes,
         )
 
@@ -162,50 +174,32 @@ class _Loading:
         self.listener(LoadStatus(step="rows", text="loading rows", rows_total=rows, share=0.0))
         self._fill()
         duration_s = time.monotonic() - began_s
-        filled_bytes, _ = self._bytes()
+        filled_bytes, _ = table_bytes(self.connection, self.tables)
         self.steps.append(
             LoadStep(name="rows", duration_s=duration_s, rows=rows, bytes=filled_bytes)
         )
         began_s = time.monotonic()
         self._side_by_side("indexes", self.workload.index_statements)
         duration_s = time.monotonic() - began_s
-        _, index_bytes = self._bytes()
+        _, index_bytes = table_bytes(self.connection, self.tables)
         self.steps.append(LoadStep(name="indexes", duration_s=duration_s, bytes=index_bytes))
         with self._step("vacuum"):
             self._vacuum()
             write_record(self.connection, self.workload, identity, complete=True)
 
     def _create(self, identity: StateIdentity, decision: Decision) -> None:
-        """Tables, functions and their record in one transaction: all of it, or nothing."""
+        """Tables with their record, then functions."""
         self.listener(LoadStatus(step="create", text="creating tables"))
-        try:
-            with self.connection.transaction():
-                if decision.drop:
-                    names = composed.SQL(", ").join(map(composed.Identifier, decision.drop))
-                    self.connection.execute(composed.SQL("drop table if exists {}").format(names))
-                self._execute("schema.sql", self.workload.schema_sql)
-                made = existing_tables(self.connection, self.tables)
-                missing = [name for name in self.tables if name not in made]
-                if missing:
-                    raise InvalidInput(
-                        f"schema.sql of '{self.workload.name}' does not make table {missing[0]}",
-                        hint="workload.toml names it under tables",
-                    )
-                write_record(self.connection, self.workload, identity, complete=False)
-        except psycopg.errors.DependentObjectsStillExist as error:
-            raise PgdynoError(
-                f"tables cannot be replaced: {_first_line(error)}",
-                hint="drop what depends on them first",
-            ) from error
-        self._make_functions()
+        make_tables(self.connection, self.workload, identity, decision.drop)
+        make_functions(self.connection, self.workload)
 
     def _use_again(self, decision: Decision) -> None:
         """Make data that are there already fit for a measurement, as far as they are ours."""
         with self._step("vacuum"):
             if decision.action == "reuse":
-                self._execute("reset.sql", self.workload.reset_sql)
+                execute_file(self.connection, self.workload, RESET_FILE, self.workload.reset_sql)
             self._vacuum()
-        self._make_functions()
+        make_functions(self.connection, self.workload)
 
     def _fill(self) -> None:
         plan = LoadPlan(
@@ -245,41 +239,6 @@ class _Loading:
         share_mib = self.request.memory_bytes // 8 // connections // _MIB
         return [f"set maintenance_work_mem = '{max(64, min(1024, share_mib))}MB'"]
 
-    def _make_extensions(self) -> None:
-        for name in self.workload.extensions:
-            try:
-                statement = composed.SQL("create extension if not exists {}")
-                self.connection.execute(statement.format(composed.Identifier(name)))
-            except psycopg.Error as error:
-                raise PgdynoError(
-                    f"workload '{self.workload.name}' needs extension {name}: {_first_line(error)}",
-                    hint="install it on the server's host, or choose another server (--pg)",
-                ) from error
-
-    def _make_functions(self) -> None:
-        if self.workload.functions_sql:
-            with self.connection.transaction():
-                self._execute("functions.sql", self.workload.functions_sql)
-
-    def _execute(self, file: str, text: str) -> None:
-        """Run a rendered file of several statements; an error names the file and its line."""
-        if not text.strip():
-            return
-        try:
-            self.connection.execute(text.encode())
-        except psycopg.Error as error:
-            position = error.diag.statement_position
-            line = text.count("\n", 0, int(position)) + 1 if position else None
-            at = f"{file}:{line} (as rendered)" if line else file
-            raise PgdynoError(f"{self.workload.name}/{at}: {_first_line(error)}") from error
-
-    def _bytes(self) -> tuple[int, int]:
-        """Bytes of the workload's tables without and with indexes apart."""
-        row = self.connection.execute(
-            sql.text("table_bytes").encode(), {"tables": self.tables}
-        ).fetchone()
-        return (0, 0) if row is None else (int(row[0]), int(row[1]))
-
     @contextmanager
     def _step(self, name: _StepName) -> Iterator[None]:
         began_s = time.monotonic()
@@ -316,8 +275,3 @@ class _RowsFollower:
 
 def _tables_are(listed: str) -> str:
     return f"tables {listed} are" if "," in listed else f"table {listed} is"
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -18,9 +18,11 @@ import psycopg
 from psycopg import sql as composed
 from psycopg.rows import class_row
 
+from pgdyno.errors import PgdynoError
 from pgdyno.model import PrewarmReport
 from pgdyno.workloads import sql
 from pgdyno.workloads.definition import ResolvedWorkload
+from pgdyno.workloads.making import first_line
 from pgdyno.workloads.target import Target, connect
 
 PrewarmListener = Callable[[str, float], None]
@@ -54,25 +56,37 @@ def prewarm(
 ) -> PrewarmReport:
     """Bring the workload's tables and indexes into memory, within `deadline_s` seconds.
 
-    `listener` hears what is read and the share of bytes done. Raises `psycopg.Error` when the
+    `listener` hears what is read and the share of bytes done. Raises `PgdynoError` when the
     server cannot be reached; a missed deadline ends the reading, and the report says how far it
     came.
     """
+    try:
+        with connect(target) as connection:
+            tables = [table.name for table in workload.tables]
+            return _warmed(connection, tables, listener, deadline_s)
+    except psycopg.Error as error:
+        raise PgdynoError(f"reading data into memory failed: {first_line(error)}") from error
+
+
+def _warmed(
+    connection: psycopg.Connection[Any],
+    tables: Sequence[str],
+    listener: PrewarmListener,
+    deadline_s: float,
+) -> PrewarmReport:
     began_s = time.monotonic()
-    tables = [table.name for table in workload.tables]
-    with connect(target) as connection:
-        relations = read_relations(connection, tables)
-        if not relations:
-            return PrewarmReport(method="none", duration_s=0.0, bytes=0)
-        warming = _Warming(connection, listener, began_s + deadline_s)
-        method, done_bytes = warming.warm(relations)
-        share = warming.share(relations, method)
-        return PrewarmReport(
-            method=method,
-            duration_s=time.monotonic() - began_s,
-            bytes=done_bytes,
-            shared_buffers_share=share,
-        )
+    relations = read_relations(connection, tables) if tables else ()
+    if not relations:
+        return PrewarmReport(method="none", duration_s=0.0, bytes=0)
+    warming = _Warming(connection, listener, began_s + deadline_s)
+    method, done_bytes = warming.warm(relations)
+    share = warming.share(relations, method)
+    return PrewarmReport(
+        method=method,
+        duration_s=time.monotonic() - began_s,
+        bytes=done_bytes,
+        shared_buffers_share=share,
+    )
 
 
 def read_relations(

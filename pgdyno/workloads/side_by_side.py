@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 
 from pgdyno.errors import PgdynoError
+from pgdyno.workloads.making import first_line
 from pgdyno.workloads.target import Target, connect
 
 _POLL_S = 0.2
@@ -70,8 +71,7 @@ class _Crew:
         except psycopg.Error as error:
             words = " ".join(statement.split())
             shown = words if len(words) <= 80 else words[:79] + "…"
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise PgdynoError(f"'{shown}' failed: {first}") from error
+            raise PgdynoError(f"'{shown}' failed: {first_line(error)}") from error
 
     def _opened(self) -> psycopg.Connection[Any]:
         connection = connect(self._target)
