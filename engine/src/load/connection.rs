@@ -84,6 +84,14 @@ fn open(address: &Address) -> io::Result<Box<dyn Socket>> {
     }
 }
 
+/// A server's address in messages.
+fn shown(address: &Address) -> String {
+    match address {
+        Address::Tcp(host, port) => format!("{host}, port {port}"),
+        Address::Unix(path) => format!("socket {}", path.display()),
+    }
+}
+
 /// Ask the server to cancel what the session with this key is doing.
 ///
 /// # Errors
@@ -102,7 +110,10 @@ impl Connection {
     /// The server cannot be reached or refuses.
     pub fn open(target: &Arc<Target>) -> Result<Self, Failure> {
         let socket = open(&target.address).map_err(|error| {
-            Failure::local(format!("cannot connect to {:?}: {error}", target.address))
+            Failure::local(format!(
+                "cannot connect to {}: {error}",
+                shown(&target.address)
+            ))
         })?;
         let mut connection = Self {
             socket,

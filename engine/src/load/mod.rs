@@ -83,8 +83,17 @@ pub fn run(path: &Path) -> ExitCode {
     })
 }
 
+/// A plan ready to be loaded.
+struct Prepared {
+    /// Sections and their rows.
+    works: Vec<(Work, u64)>,
+    /// The plan's variables.
+    variables: Variables,
+    slots: RangeSlots,
+}
+
 /// Compile all sections: every problem of plan and scripts at once.
-fn prepare(plan: &LoadPlan) -> Result<(Vec<(Work, u64)>, Variables, RangeSlots), LoadError> {
+fn prepare(plan: &LoadPlan) -> Result<Prepared, LoadError> {
     let mut problems = plan.validate();
     let mut names = Names::default();
     let slots = RangeSlots::new(&mut names);
@@ -103,12 +112,20 @@ fn prepare(plan: &LoadPlan) -> Result<(Vec<(Work, u64)>, Variables, RangeSlots),
     for (name, value) in &plan.variables {
         variables.set_text_by_name(name, value.as_bytes());
     }
-    Ok((works, variables, slots))
+    Ok(Prepared {
+        works,
+        variables,
+        slots,
+    })
 }
 
 /// Load what the plan says.
 fn load(plan: LoadPlan) -> Result<(), LoadError> {
-    let (works, variables, slots) = prepare(&plan)?;
+    let Prepared {
+        works,
+        variables,
+        slots,
+    } = prepare(&plan)?;
     let target = conninfo::resolve(&plan.conninfo).map_err(|error| {
         let hint = error
             .hint

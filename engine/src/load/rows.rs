@@ -13,6 +13,24 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Type and length of a CopyData message.
 const HEADER_BYTES: usize = 5;
 
+/// One whole CopyData message.
+#[derive(Debug)]
+pub struct RowMessage<'a> {
+    /// Header included.
+    pub bytes: &'a [u8],
+    /// Number of rows in it.
+    pub rows: u64,
+}
+
+/// A row that cannot be made.
+#[derive(Debug)]
+pub struct RowError {
+    /// Its number.
+    pub row: u64,
+    /// Why.
+    pub message: String,
+}
+
 /// Makes the rows of one range.
 #[derive(Debug)]
 pub struct RowWriter<'a> {
@@ -52,11 +70,11 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// The next CopyData message and its number of rows; `None` when all rows are made.
+    /// The next CopyData message; `None` when all rows are made.
     ///
     /// # Errors
-    /// A row whose expressions have no value: its number and why.
-    pub fn next_message(&mut self) -> Result<Option<(&[u8], u64)>, (u64, String)> {
+    /// A row whose expressions have no value.
+    pub fn next_message(&mut self) -> Result<Option<RowMessage<'_>>, RowError> {
         if self.next > self.high {
             return Ok(None);
         }
@@ -64,12 +82,18 @@ impl<'a> RowWriter<'a> {
         self.buffer.clear();
         self.buffer.extend_from_slice(b"d\0\0\0\0");
         while self.next <= self.high && self.buffer.len() < BUFFER_BYTES {
-            self.row().map_err(|message| (self.next, message))?;
+            self.row().map_err(|message| RowError {
+                row: self.next,
+                message,
+            })?;
             self.next += 1;
         }
         let length = (self.buffer.len() - 1) as u32;
         self.buffer[1..HEADER_BYTES].copy_from_slice(&length.to_be_bytes());
-        Ok(Some((&self.buffer, self.next - first)))
+        Ok(Some(RowMessage {
+            bytes: &self.buffer,
+            rows: self.next - first,
+        }))
     }
 
     #[inline]

@@ -43,7 +43,8 @@ fn text(script: &str, given: &[(&str, &str)], range: Range) -> String {
     let (copy, slots, variables) = copy(script, given);
     let mut writer = RowWriter::new(&copy, slots, variables, "s", range);
     let mut all = Vec::new();
-    while let Some((message, _)) = writer.next_message().unwrap() {
+    while let Some(message) = writer.next_message().unwrap() {
+        let message = message.bytes;
         assert_eq!(message[0], b'd');
         let length = u32::from_be_bytes(message[1..5].try_into().unwrap()) as usize;
         assert_eq!(length, message.len() - 1);

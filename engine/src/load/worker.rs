@@ -8,7 +8,7 @@ use super::interrupt::Stop;
 use super::jobs::Job;
 use super::plan::LoadPlan;
 use super::progress::SectionProgress;
-use super::rows::RowWriter;
+use super::rows::{RowError, RowWriter};
 use super::section::{Copy, RangeSlots, Streams, Work};
 use crate::script::template::Template;
 use crate::script::values::Value;
@@ -155,11 +155,11 @@ fn copy_rows(
         }
         match rows.next_message() {
             Ok(None) => return connection.end_copy(),
-            Ok(Some((message, count))) => {
-                connection.send(message)?;
-                shared.progress[job.section].add_rows(count);
+            Ok(Some(message)) => {
+                connection.send(message.bytes)?;
+                shared.progress[job.section].add_rows(message.rows);
             }
-            Err((row, message)) => {
+            Err(RowError { row, message }) => {
                 // The server's answer to giving up says less than the reason.
                 let _ = connection.give_up_copy(&message);
                 return Err(Failure {

@@ -86,7 +86,7 @@ impl ScriptProgram {
     }
 
     /// The capture of a statement, if it has one.
-    fn captured_sql<'a>(compiled: &'a Compiled, statement: StatementId) -> Option<&'a Sql> {
+    fn captured_sql(compiled: &Compiled, statement: StatementId) -> Option<&Sql> {
         let definition = compiled.statements.get(statement.index())?;
         let commands = &compiled.scripts[definition.transaction_type].commands;
         match &commands[definition.number as usize - 1].action {

@@ -38,15 +38,13 @@ impl Names {
 
     /// The slot of `prefix` followed by `column`, without building the joined name.
     pub fn find_joined(&self, prefix: &str, column: &[u8]) -> Option<Slot> {
-        let joined = |name: &&Box<str>| {
+        let joined = |name: &str| {
             name.as_bytes()
                 .strip_prefix(prefix.as_bytes())
                 .is_some_and(|rest| rest == column)
         };
-        self.names
-            .iter()
-            .find(joined)
-            .and_then(|name| self.find(name))
+        let index = self.names.iter().position(|name| joined(name))?;
+        Some(Slot(index as u32))
     }
 
     /// The name of a slot.
