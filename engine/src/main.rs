@@ -1,5 +1,7 @@
 //! The load generator of pgdyno; this file only dispatches.
 
+#[cfg(test)]
+mod allocations;
 mod books;
 mod cli;
 mod client;
@@ -7,6 +9,7 @@ mod clock;
 mod control;
 mod error_log;
 mod load;
+mod null_server;
 mod outcome;
 mod output;
 mod plan;

@@ -28,6 +28,7 @@ usage:
   pgdyno-engine run PLAN.json [--events FD]   run a plan; results go to its output_dir
   pgdyno-engine check PLAN.json               say everything that is wrong with a plan and its scripts
   pgdyno-engine load PLAN.json                load data, as a load plan says
+  pgdyno-engine null-server [--help]          a server that answers at once: the ceiling of a load generator
   pgdyno-engine --version
 
 A password comes by PGPASSWORD or a password file, never in a plan.
@@ -43,6 +44,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         ["run", rest @ ..] => run::run(rest),
         ["check", plan] => check::check(Path::new(plan)),
         ["load", plan] => return crate::load::run(Path::new(plan)),
+        ["null-server", rest @ ..] => return crate::null_server::run(rest),
         ["--version" | "-V"] => {
             println!("pgdyno-engine {}", env!("CARGO_PKG_VERSION"));
             DONE
