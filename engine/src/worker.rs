@@ -242,6 +242,9 @@ impl<R: Reactor> Worker<R> {
         self.crew.context.books.turn_to(now_ns);
         self.crew.timers_due(now_ns);
         self.crew.flush(&mut self.reactor);
+        if self.timetable.is_some() && self.is_over() {
+            return Ok(());
+        }
         let wake_ns = self.crew.next_wake_ns().min(limit_ns.unwrap_or(u64::MAX));
         let timeout_ns = (wake_ns != u64::MAX).then(|| wake_ns.saturating_sub(now_ns));
         let crew = &mut self.crew;

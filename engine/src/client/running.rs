@@ -164,6 +164,7 @@ impl Client {
             Message::Row(row) => self.row(row, context, now_ns),
             Message::Complete(tag) => self.command_complete(tag, context),
             Message::Ready(status) => return self.ready(*status, context, now_ns),
+            Message::Parsed => self.outgoing.parse_accepted(),
             Message::Columns(columns) => self.columns(columns, context),
             Message::Error(error) => self.server_error(error, context, now_ns),
             Message::Notice(notice) => self.notice(notice),

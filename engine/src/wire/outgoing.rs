@@ -43,7 +43,7 @@ pub enum Expected {
     Statement {
         /// Which.
         statement: StatementId,
-        /// Whether a Parse goes before it, so that an error means it is not prepared.
+        /// Whether a Parse goes before it that is not accepted yet: an error then means it is not prepared.
         parsed: bool,
     },
     /// ReadyForQuery.
@@ -202,6 +202,13 @@ impl Outgoing {
     /// The next answer is complete.
     pub fn answered(&mut self) -> Option<Expected> {
         self.expected.pop_front()
+    }
+
+    /// The server accepted the Parse of the statement that is answered next: it stays prepared, come what may.
+    pub fn parse_accepted(&mut self) {
+        if let Some(Expected::Statement { parsed, .. }) = self.expected.front_mut() {
+            *parsed = false;
+        }
     }
 
     /// The statement must be parsed again before its next use.
