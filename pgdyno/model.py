@@ -196,6 +196,7 @@ class Trial(Noun):
     durability: Durability | None = None
     load: LoadReport | None = None
     prewarm: PrewarmReport | None = None
+    notices: tuple[str, ...] = Field(default=(), description="what went wrong and stopped nothing")
 
 
 class TableSize(Noun):

@@ -83,7 +83,7 @@ class Conduct:
 
     def _run(self) -> None:
         self.diary.begin("provision")
-        with provision(self.variant.system, self.host, notice=self.progress.notice) as server:
+        with provision(self.variant.system, self.host, notice=self.diary.notice) as server:
             self._describe(server)
             self._preflight(server)
             target = _target(server)
@@ -198,7 +198,7 @@ class Conduct:
                         known = facts.gather(asked, self._writes, load, self._storage)
                         self.diary.learn(durability=classify(known))
             except PgdynoError as error:
-                self.progress.notice(f"not collected: {error.message}")
+                self.diary.notice(f"not collected: {error.message}")
 
     def _learn_checks(self, results: tuple[CheckResult, ...]) -> None:
         self._results.extend(results)

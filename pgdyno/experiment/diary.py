@@ -35,6 +35,11 @@ class Diary:
         """Write changed fields of the trial."""
         self._write(self._trial.model_copy(update=changes))
 
+    def notice(self, text: str) -> None:
+        """Keep and tell something that went wrong and stops nothing."""
+        self.learn(notices=(*self._trial.notices, text))
+        self.progress.notice(text)
+
     def begin(self, name: PhaseName, note: str = "") -> None:
         """End the phase under way, if any, and begin the next."""
         ended = end_phase(self._trial, self._now_s())

@@ -58,7 +58,7 @@ def measure(plan: Plan, server: Server, host: Host, diary: Diary) -> EngineEnd:
         end = run_engine(plan, server, host, follower.listener())
     diary.end()
     for notice in (*watching.notices, *collect(observers, folder)):
-        diary.progress.notice(notice)
+        diary.notice(notice)
     return end
 
 

@@ -281,7 +281,12 @@ def _checks(console: Console, checks: tuple[CheckResult, ...]) -> None:
     if not checks:
         return
     table = Table.grid(padding=(0, 2))
-    for check in checks:
+    held = [check for check in checks if check.verdict == "held"]
+    if held:
+        names = ", ".join(dict.fromkeys(visible(check.check) for check in held))
+        rules = "1 rule" if len(held) == 1 else f"{len(held)} rules"
+        table.add_row(Text("held", style=_VERDICT_STYLES["held"]), Text(rules), "", Text(names))
+    for check in (each for each in checks if each.verdict != "held"):
         table.add_row(
             Text(check.verdict, style=_VERDICT_STYLES[check.verdict]),
             Text(visible(check.check)),

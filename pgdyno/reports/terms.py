@@ -56,6 +56,7 @@ TITLES: Mapping[str, str] = {
     "user": "CPU time in programs",
     "sys": "CPU time in the kernel",
     "wait": "CPU idle while a disk was being waited for",
+    "steal": "CPU time the hypervisor gave to other machines",
     "idle": "CPU with nothing to do",
     "engine": "CPU the load generator itself used",
     "WAL": "write-ahead log: what PostgreSQL writes before a commit is acknowledged",

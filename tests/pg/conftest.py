@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,6 +21,7 @@ from pgdyno.hosts.local import Local
 from pgdyno.model import SystemChoice
 from pgdyno.servers.base import Server
 from pgdyno.servers.provision import provision
+from tests.pg.commands import Place
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +45,15 @@ def database(server: Server) -> Iterator[str]:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
         )
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    """A place for commands, on disk and open to the server's account; nothing may be left in it."""
+    folder = Path(tempfile.mkdtemp(prefix="run-test-", dir="/var/tmp"))
+    folder.chmod(0o1777)
+    here = Place(folder=folder)
+    yield here
+    running, behind = here.left_running(), here.left_behind()
+    shutil.rmtree(folder, ignore_errors=True)
+    assert (running, behind) == ([], [])

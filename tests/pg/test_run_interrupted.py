@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -20,18 +16,6 @@ from tests.pg.commands import Place, finish
 
 pytestmark = pytest.mark.pg
 PHASES = ("provision", "load", "prewarm", "warmup", "measure")
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    """A place in which nothing may be left in the end."""
-    folder = Path(tempfile.mkdtemp(prefix="run-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    here = Place(folder=folder)
-    yield here
-    running, behind = here.left_running(), here.left_behind()
-    shutil.rmtree(folder, ignore_errors=True)
-    assert (running, behind) == ([], [])
 
 
 def start_until(place: Place, phase: str, *words: str) -> subprocess.Popen[str]:

@@ -54,7 +54,7 @@ def test_the_summary_says_what_ran_and_what_it_found(run: Run) -> None:
         "4 000 000 408 163",
         "pg_prewarm",
         "fsync is on and full_page_writes is on",
-        "held logins after the measurement",
+        "users, logins",
         "pgdyno rerun k7m2qd",
     ):
         assert part in words, part
