@@ -11,9 +11,9 @@ Secrets never stand here: a password reaches the engine as PGPASSWORD in its env
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 CONTRACT_VERSION = 1
 
@@ -95,6 +95,12 @@ class Plan(Noun):
         description="settings read with SHOW in a session of the load",
     )
     output_dir: str
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if (self.duration_s is None) == (self.transactions_per_client is None):
+            raise ValueError("give either duration_s or transactions_per_client")
+        return self
 
 
 class Failed(Noun):

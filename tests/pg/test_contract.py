@@ -1,0 +1,139 @@
+"""Both halves of the boundary read the same plans: what one refuses, the other refuses too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import ValidationError
+
+from pgdyno.contract import Plan
+from pgdyno.engine import find_engine
+
+pytestmark = pytest.mark.pg
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+
+WHOLE: dict[str, Any] = {
+    "version": 1,
+    "name": "whole",
+    "conninfo": "host=/nowhere",
+    "protocol": "prepared",
+    "clients": 4,
+    "threads": 2,
+    "cpus": [0],
+    "reactor": "auto",
+    "seed": 18446744073709551615,
+    "load": {"kind": "open", "rate_per_s": 100.0, "arrival": "constant"},
+    "warmup_s": 1.5,
+    "duration_s": 10.0,
+    "interval_s": 0.5,
+    "connect_deadline_s": 5.0,
+    "drain_deadline_s": 5.0,
+    "variables": {"scale": "3"},
+    "transaction_types": [
+        {
+            "name": "one",
+            "weight": 1,
+            "source": "one.sql",
+            "script": "select :scale;",
+            "failure": {"column": "x", "success": "0"},
+        }
+    ],
+    "session_settings": ["synchronous_commit"],
+    "output_dir": "/nowhere",
+}
+
+
+def without(*names: str) -> dict[str, Any]:
+    return {name: value for name, value in WHOLE.items() if name not in names}
+
+
+def with_type(**changes: Any) -> dict[str, Any]:
+    return WHOLE | {"transaction_types": [WHOLE["transaction_types"][0] | changes]}
+
+
+ACCEPTED = {
+    "whole": WHOLE,
+    "least": {
+        name: WHOLE[name]
+        for name in (
+            "name",
+            "conninfo",
+            "clients",
+            "seed",
+            "transaction_types",
+            "duration_s",
+            "output_dir",
+        )
+    },
+    "closed": WHOLE | {"load": {"kind": "closed", "think_time_s": 0.1}},
+    "counted": without("duration_s") | {"transactions_per_client": 5},
+    "no failure": with_type(failure=None),
+}
+REFUSED = {
+    "unknown name": WHOLE | {"client": 4},
+    "unknown name inside": WHOLE | {"load": {"kind": "closed", "think": 1}},
+    "no clients": WHOLE | {"clients": 0},
+    "negative seed": WHOLE | {"seed": -1},
+    "seed too large": WHOLE | {"seed": 2**64},
+    "protocol": WHOLE | {"protocol": "psychic"},
+    "load of no kind": WHOLE | {"load": {"kind": "half-open"}},
+    "rate of zero": WHOLE | {"load": {"kind": "open", "rate_per_s": 0}},
+    "no transaction types": WHOLE | {"transaction_types": []},
+    "negative weight": with_type(weight=-1),
+    "newer version": WHOLE | {"version": 2},
+    "no output": without("output_dir"),
+    "no length": without("duration_s"),
+    "two lengths": WHOLE | {"transactions_per_client": 5},
+    "interval of zero": WHOLE | {"interval_s": 0},
+}
+
+
+def engine_accepts(plan: dict[str, Any], folder: Path) -> bool:
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan))
+    ended = subprocess.run(
+        [str(find_engine()), "check", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert ended.returncode in (0, 2), ended.stderr
+    assert "panicked" not in ended.stderr
+    return ended.returncode == 0
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_both_halves_accept(name: str, tmp_path: Path) -> None:
+    plan = ACCEPTED[name]
+    Plan.model_validate(plan)
+    jsonschema.validate(plan, json.loads((SCHEMAS / "plan.schema.json").read_text()))
+    assert engine_accepts(plan, tmp_path)
+    # What the lab writes out in full means the same to the engine.
+    assert engine_accepts(json.loads(Plan.model_validate(plan).model_dump_json()), tmp_path)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_both_halves_refuse(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError):
+        Plan.model_validate(REFUSED[name])
+    assert not engine_accepts(REFUSED[name], tmp_path)
+
+
+def test_the_engine_tells_all_problems_at_once(tmp_path: Path) -> None:
+    plan = WHOLE | {"clients": 0, "warmup_s": -1, "interval_s": 0}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    ended = subprocess.run(
+        [str(find_engine()), "check", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert all(name in ended.stderr for name in ("clients", "warmup_s", "interval_s")), ended.stderr
