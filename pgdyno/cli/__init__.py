@@ -13,6 +13,7 @@ from types import FrameType
 import click
 
 from pgdyno import __version__
+from pgdyno.cli.calibrate import calibrate_command
 from pgdyno.cli.list import list_command
 from pgdyno.cli.prune import prune
 from pgdyno.cli.report import report
@@ -34,7 +35,11 @@ def cli() -> None:
     """
 
 
-for _command in (run, rerun, list_command, show, report, tag, prune, workloads, servers):
+_COMMANDS = (
+    *(run, rerun, list_command, show, report, tag, prune, workloads, servers),
+    calibrate_command,
+)
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 
