@@ -8,7 +8,8 @@ use crate::program::{Completion, Language, Program, StatementId, Step};
 use crate::wire::message::{Columns, Row};
 use crate::wire::outgoing::{Encodings, Outgoing};
 
-fn plan(protocol: &str, scripts: &[(u32, &str)]) -> Plan {
+/// A plan of scripts with these weights, in a protocol.
+pub fn plan(protocol: &str, scripts: &[(u32, &str)]) -> Plan {
     let types: Vec<_> = scripts
         .iter()
         .enumerate()
