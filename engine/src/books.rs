@@ -90,7 +90,7 @@ pub struct BooksTotal {
 impl Books {
     /// Of a worker with this many clients.
     pub fn new(shape: Shape, clients: usize, exchange: Exchange) -> Self {
-        let mut taken = || {
+        let taken = || {
             exchange
                 .cleared
                 .try_recv()

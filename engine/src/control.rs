@@ -264,7 +264,7 @@ impl Course {
             };
             match notice {
                 Notice::Connected(told) => {
-                    connecting.push(told);
+                    connecting.push(*told);
                     if connecting.len() == workers {
                         self.all_connected(std::mem::take(&mut connecting), assignment, threads);
                     }

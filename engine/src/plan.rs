@@ -100,6 +100,7 @@ pub struct Plan {
     #[serde(default = "contract_version")]
     pub version: u32,
     /// A name for messages.
+    #[allow(dead_code, reason = "part of the shape; whoever reads a plan wants it")]
     pub name: String,
     /// libpq conninfo or URI, without a password.
     pub conninfo: String,

@@ -41,15 +41,6 @@ impl Timers {
         self.due_ns[slot] = NEVER;
     }
 
-    /// Make every timer that is set go off now.
-    pub fn hasten(&mut self, now_ns: u64) {
-        for slot in 0..self.due_ns.len() {
-            if self.due_ns[slot] != NEVER && self.due_ns[slot] > now_ns {
-                self.set(slot, now_ns);
-            }
-        }
-    }
-
     /// When the next one goes off.
     pub fn next_ns(&mut self) -> Option<u64> {
         while let Some(&Reverse((due_ns, slot))) = self.queue.peek() {
@@ -94,9 +85,6 @@ mod tests {
                 timers.take_due(40)
             )
         );
-        timers.set(2, 99);
-        timers.hasten(50);
-        assert_eq!(Some(2), timers.take_due(50));
     }
 
     proptest! {

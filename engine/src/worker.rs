@@ -56,7 +56,7 @@ pub struct Part {
 #[derive(Debug)]
 pub enum Notice {
     /// Every client of this worker is connected, or failed to.
-    Connected(Connecting),
+    Connected(Box<Connecting>),
     /// The worker has ended.
     Ended(Box<WorkerReport>),
     /// It could not work at all.
@@ -189,7 +189,7 @@ impl<R: Reactor> Worker<R> {
     fn run(mut self) -> Result<WorkerReport, String> {
         self.connect()?;
         let connecting = self.crew.connecting();
-        let _ = self.notices.send(Notice::Connected(connecting));
+        let _ = self.notices.send(Notice::Connected(Box::new(connecting)));
         while self.timetable.is_none() && self.stop == Stop::No {
             self.turn(None)?;
             self.take_orders();

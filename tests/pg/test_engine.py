@@ -1,4 +1,4 @@
-"""The engine against a real server: its counts are the server's, whatever the protocol and the reactor."""
+"""The engine against a real server: its counts are the server's, by every protocol and reactor."""
 
 from __future__ import annotations
 
@@ -171,7 +171,10 @@ def test_large_results_are_counted_not_kept(database: str, tmp_path: Path) -> No
 
 
 def test_gset_carries_values_over(counts: str, tmp_path: Path) -> None:
-    script = "SELECT 3 AS a, 4 AS b \\gset p_\nUPDATE counts SET n = n + :p_a::int * :p_b::int WHERE k = 1;\n"
+    script = (
+        "SELECT 3 AS a, 4 AS b \\gset p_\n"
+        "UPDATE counts SET n = n + :p_a::int * :p_b::int WHERE k = 1;\n"
+    )
     run = run_engine(tmp_path, counts, script, transactions_per_client=5, clients=1)
     assert run.status == 0, run.error
     assert ask(counts, "SELECT n FROM counts WHERE k = 1") == 60

@@ -1,4 +1,4 @@
-"""The engine when things go wrong: what it had is kept, what happened is said, nothing is left behind."""
+"""The engine when things go wrong: what it had is kept, what happened is said, nothing is left."""
 
 from __future__ import annotations
 

@@ -266,7 +266,8 @@ impl Client {
     }
 
     /// Whether it has an open session.
-    pub fn is_connected(&self) -> bool {
+    #[cfg(test)]
+    fn is_connected(&self) -> bool {
         !matches!(self.state, State::Closed | State::Opening(_))
     }
 

@@ -42,7 +42,8 @@ impl Client {
             .limits
             .transactions
             .is_some_and(|most| self.measured >= most);
-        let phase = phase.filter(|&phase| !stopped && !(enough && phase == Phase::Measurement));
+        let allowed = |phase: &Phase| !stopped && (*phase == Phase::Warmup || !enough);
+        let phase = phase.filter(allowed);
         let Some(phase) = phase else {
             self.done = true;
             return Next::Wait;

@@ -152,7 +152,11 @@ impl Writer {
     }
 
     fn tell_states(&mut self) {
-        while let Some((_, state)) = self.coming.pop_if(|(at_ns, _)| *at_ns <= now_ns()) {
+        while let Some(&(at_ns, state)) = self.coming.last() {
+            if at_ns > now_ns() {
+                return;
+            }
+            self.coming.pop();
             self.events.state(state, now_ns());
         }
     }

@@ -18,8 +18,9 @@ impl Waker {
         // SAFETY: no pointers.
         let raw = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         // SAFETY: the descriptor is new and nobody else's.
+        let event = unsafe { OwnedFd::from_raw_fd(raw) };
         Ok(Self {
-            event: Arc::new(unsafe { OwnedFd::from_raw_fd(raw) }),
+            event: Arc::new(event),
         })
     }
 

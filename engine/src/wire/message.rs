@@ -41,16 +41,6 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Number of columns.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether it has no columns at all (`SELECT FROM t`).
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// The values in order; None is NULL.
     pub fn values(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
         let (count, mut rest) = (self.count, self.fields);
@@ -99,16 +89,6 @@ impl<'a> Columns<'a> {
             count: count as usize,
             fields,
         })
-    }
-
-    /// Number of columns.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// The names in order.
@@ -231,10 +211,10 @@ mod tests {
         #[test]
         fn hostile_bytes_never_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(row) = Row::new(&body) {
-                prop_assert_eq!(row.len(), row.values().count());
+                prop_assert_eq!(row.count, row.values().count());
             }
             if let Ok(columns) = Columns::new(&body) {
-                prop_assert_eq!(columns.len(), columns.names().count());
+                prop_assert_eq!(columns.count, columns.names().count());
             }
             let _ = ServerError::new(&body);
         }

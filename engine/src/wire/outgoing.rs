@@ -7,7 +7,7 @@
 //! ```text
 //! match outgoing.protocol() {
 //!     Protocol::Simple => { let mut query = outgoing.query(statement); query.text(b"SELECT 1"); query.end(); }
-//!     _ => { let mut bind = outgoing.bind(statement); bind.integer(42); bind.null(); bind.end(); }
+//!     _ => { let mut bind = outgoing.bind(statement); bind.text(b"42"); bind.null(); bind.end(); }
 //! }
 //! ```
 
@@ -246,12 +246,6 @@ impl<'a> Query<'a> {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Add a whole number in decimal.
-    pub fn integer(&mut self, value: i64) {
-        self.bytes
-            .extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-    }
-
     /// Finish the message.
     pub fn end(self) {
         self.bytes.push(0);
@@ -275,11 +269,6 @@ impl Bind<'_> {
         self.bytes
             .extend_from_slice(&(value.len() as u32).to_be_bytes());
         self.bytes.extend_from_slice(value);
-    }
-
-    /// A whole number, as text.
-    pub fn integer(&mut self, value: i64) {
-        self.text(itoa::Buffer::new().format(value).as_bytes());
     }
 
     /// NULL.
@@ -346,7 +335,7 @@ mod tests {
 
     fn send(outgoing: &mut Outgoing) -> Vec<u8> {
         let mut bind = outgoing.bind(StatementId(0));
-        bind.integer(-7);
+        bind.text(b"-7");
         bind.end();
         outgoing.sync();
         std::mem::take(outgoing.bytes_mut())
@@ -393,7 +382,7 @@ mod tests {
         let mut outgoing = outgoing(Protocol::Simple, false);
         let mut query = outgoing.query(StatementId(0));
         query.text(b"SELECT ");
-        query.integer(5);
+        query.text(b"5");
         query.end();
         outgoing.sync();
         assert_eq!(
