@@ -88,6 +88,12 @@ def table_bytes(connection: _Connection, tables: Sequence[str]) -> tuple[int, in
     return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
+def large_tables(connection: _Connection, tables: Sequence[str]) -> int:
+    """How many of the tables hold a tenth or more of all their bytes."""
+    sizes = [table_bytes(connection, [table])[0] for table in tables]
+    return sum(size * 10 >= sum(sizes) for size in sizes)
+
+
 def first_line(error: Exception) -> str:
     """What an error says first."""
     text = str(error).strip().splitlines()

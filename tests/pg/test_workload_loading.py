@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -21,6 +22,7 @@ from pgdyno.servers.base import Server
 from pgdyno.workloads import catalog
 from pgdyno.workloads.checking import take_snapshot
 from pgdyno.workloads.definition import ResolvedWorkload
+from pgdyno.workloads.flushing import wal_kept_flushed
 from pgdyno.workloads.judging import judge_load
 from pgdyno.workloads.loading import LoadRequest, LoadStatus, load
 from pgdyno.workloads.resolving import resolve
@@ -370,3 +372,43 @@ def test_a_failing_statement_ends_the_others(database: str) -> None:
 def test_a_password_or_server_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(PgdynoError, match="loading 'tpcb' failed"):
         load(small("tpcb"), request(f"host={tmp_path} dbname=nowhere"))
+
+
+def test_a_role_without_rights_is_told_what_it_needs(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        with suppress(psycopg.errors.DuplicateObject):
+            connection.execute("create role nothing login")
+        connection.execute("revoke create on schema public from public")
+    with pytest.raises(PgdynoError) as caught:
+        load(small("tpcb"), request(database.replace("user=postgres", "user=nothing")))
+    assert "permission denied" in caught.value.message
+
+
+def test_keeping_wal_flushed_ends_with_the_load_and_breaks_nothing(
+    database: str, tmp_path: Path
+) -> None:
+    with wal_kept_flushed(Target(conninfo=database)):
+        wait_until(
+            lambda: (
+                rows(
+                    database,
+                    "select count(*) from pg_stat_activity "
+                    "where query like '%pg_logical_emit_message%' and pid <> pg_backend_pid()",
+                )
+                == [(1,)]
+            ),
+            "nothing was flushed",
+        )
+    wait_until(
+        lambda: (
+            rows(
+                database,
+                "select count(*) from pg_stat_activity "
+                "where query like '%pg_logical_emit_message%' and pid <> pg_backend_pid()",
+            )
+            == [(0,)]
+        ),
+        "the session is still there",
+    )
+    with wal_kept_flushed(Target(conninfo=f"host={tmp_path}")):
+        pass
