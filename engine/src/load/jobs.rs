@@ -25,8 +25,9 @@ pub fn ranges(work: &Work, rows: u64, connections: usize) -> Vec<Range> {
 
 /// Batches of sections: all of a batch may run at once, batches follow each other.
 ///
-/// SQL may need what came before it, so it is a batch of its own. COPYs next to each other need nothing of each
-/// other; ranges are taken in turn, frozen ones first: they are the longest and cannot be shared out.
+/// SQL may need what came before it, so it is a batch of its own. COPYs next to each other need
+/// nothing of each other; ranges are taken in turn, frozen ones first: they are the longest and
+/// cannot be shared out.
 pub fn batches(works: &[(Work, u64)], connections: usize) -> VecDeque<Vec<Job>> {
     let mut batches = VecDeque::new();
     let mut copies: Vec<Job> = Vec::new();

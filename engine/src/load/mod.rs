@@ -1,13 +1,14 @@
-//! `pgdyno-engine load PLAN.json`: rows in parallel ranges, made here and sent by COPY, or made by SQL.
+//! `pgdyno-engine load PLAN.json`: rows in parallel ranges, made here and sent by COPY, or made by
+//! SQL.
 //!
 //! ```text
 //! plan ─► section (compiled) ─► jobs (batches of ranges) ─► one thread and one connection each:
 //!                                                           rows ─► CopyData ─► connection ─► server
 //! ```
 //!
-//! Loading is not measured: sockets block, and the server is the bottleneck. A range is one transaction; a
-//! section whose COPY says FREEZE is one range, loaded by one connection in the transaction that truncates its
-//! table. The first failure ends everything.
+//! Loading is not measured: sockets block, and the server is the bottleneck. A range is one
+//! transaction; a section whose COPY says FREEZE is one range, loaded by one connection in the
+//! transaction that truncates its table. The first failure ends everything.
 
 mod connection;
 mod interrupt;
@@ -172,7 +173,8 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
         .map_or(Ok(()), |message| Err(LoadError::Failed(message)))
 }
 
-/// Tell progress and wait for signals until everything is over. A second signal does not wait for the server.
+/// Tell progress and wait for signals until everything is over. A second signal does not wait for
+/// the server.
 fn watch(stop: &Stop, progress: &[SectionProgress], finished: &AtomicBool) {
     const WAIT_MS: i64 = 25;
     let mut waited_ms = 0;

@@ -54,7 +54,8 @@ impl LoadPlan {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Every problem of what the plan says; the sections' scripts are checked where they are compiled.
+    /// Every problem of what the plan says; the sections' scripts are checked where they are
+    /// compiled.
     pub fn validate(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.version != CONTRACT_VERSION {

@@ -1,6 +1,7 @@
 //! How the rows of a section are cut into ranges: pure.
 
-/// Rows of a range, about: long enough that a commit costs little, short enough that connections end together.
+/// Rows of a range, about: long enough that a commit costs little, short enough that connections
+/// end together.
 const ROWS_PER_RANGE: u64 = 250_000;
 /// Fewer rows than this are not worth a second range.
 const ROWS_MIN: u64 = 10_000;

@@ -39,7 +39,8 @@ pub struct Copy {
 pub enum Streams {
     /// Any number.
     Many,
-    /// One: rows are loaded frozen, which PostgreSQL allows only in the transaction that truncated the table.
+    /// One: rows are loaded frozen, which PostgreSQL allows only in the transaction that truncated
+    /// the table.
     OneFrozen,
 }
 

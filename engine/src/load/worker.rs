@@ -30,7 +30,8 @@ pub struct Shared<'a> {
     pub slots: RangeSlots,
 }
 
-/// Run the ranges of a batch over as many connections as are useful; connections are kept for the next batch.
+/// Run the ranges of a batch over as many connections as are useful; connections are kept for the
+/// next batch.
 pub fn run_batch(
     shared: &Shared<'_>,
     batch: &[Job],

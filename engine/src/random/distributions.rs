@@ -1,6 +1,7 @@
 //! Whole numbers in [low, high] that are not uniform, and waiting times of a Poisson process.
 //!
-//! Ranges are those pgbench allows: `high - low + 1` fits an i64; callers check (see the limits below).
+//! Ranges are those pgbench allows: `high - low + 1` fits an i64; callers check (see the limits
+//! below).
 
 use super::Generator;
 
@@ -21,7 +22,8 @@ fn at_share(low: i64, high: i64, share: f64) -> i64 {
     low.wrapping_add((span(low, high) as f64 * share) as i64)
 }
 
-/// A truncated exponential distribution, most likely at `low`; `parameter` > 0 is how steep it falls.
+/// A truncated exponential distribution, most likely at `low`; `parameter` > 0 is how steep it
+/// falls.
 ///
 /// Inverse transform: solve F(x) = u, where F is the distribution cut off at `high`.
 pub fn exponential(generator: &mut Generator, low: i64, high: i64, parameter: f64) -> i64 {
@@ -30,9 +32,11 @@ pub fn exponential(generator: &mut Generator, low: i64, high: i64, parameter: f6
     at_share(low, high, -(cut + (1.0 - cut) * uniform).ln() / parameter)
 }
 
-/// A normal distribution around the middle, cut off at `parameter` (at least 2) standard deviations.
+/// A normal distribution around the middle, cut off at `parameter` (at least 2) standard
+/// deviations.
 ///
-/// The sine half of Box and Muller's transform (Ann. Math. Stat. 29, 1958), drawn again until inside.
+/// The sine half of Box and Muller's transform (Ann. Math. Stat. 29, 1958), drawn again until
+/// inside.
 pub fn gaussian(generator: &mut Generator, low: i64, high: i64, parameter: f64) -> i64 {
     let deviation = loop {
         let radius = (-2.0 * (1.0 - generator.unit()).ln()).sqrt();
@@ -47,7 +51,8 @@ pub fn gaussian(generator: &mut Generator, low: i64, high: i64, parameter: f64) 
 
 /// A Zipf distribution, most likely at `low`; `exponent` in 1.001…1000.
 ///
-/// Devroye, "Non-Uniform Random Variate Generation" (1986), chapter X.6, by rejection; cut off at `high`.
+/// Devroye, "Non-Uniform Random Variate Generation" (1986), chapter X.6, by rejection; cut off at
+/// `high`.
 pub fn zipfian(generator: &mut Generator, low: i64, high: i64, exponent: f64) -> i64 {
     let ranks = span(low, high);
     if ranks <= 1 {

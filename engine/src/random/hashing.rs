@@ -30,8 +30,9 @@ pub fn murmur2(value: i64, seed: i64) -> i64 {
 
 /// Where `value` (taken modulo `size`) goes in the permutation of 0…size-1 that `seed` selects.
 ///
-/// Each round scrambles the lowest 2ᵏ values, then the highest 2ᵏ (2ᵏ the largest power of two not above
-/// `size`, so the two overlap), then shifts all round by a random offset: each step is a bijection.
+/// Each round scrambles the lowest 2ᵏ values, then the highest 2ᵏ (2ᵏ the largest power of two not
+/// above `size`, so the two overlap), then shifts all round by a random offset: each step is a
+/// bijection.
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;
@@ -49,7 +50,8 @@ pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     place as i64
 }
 
-/// Multiply by an odd number, XOR and rotate within `bits`; larger places stay. Always draws two keys.
+/// Multiply by an odd number, XOR and rotate within `bits`; larger places stay. Always draws two
+/// keys.
 fn scramble(place: u64, bits: u32, keys: &mut Generator) -> u64 {
     let mask = (1u64 << bits) - 1;
     let factor = (keys.next_u64() & mask) | 1;

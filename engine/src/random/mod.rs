@@ -1,8 +1,8 @@
 //! pgbench's random numbers, bit for bit: a seed gives the values that pgbench 15 and later give.
 //!
-//! The generator is xoroshiro128** (Blackman and Vigna, <https://prng.di.unimi.it/>), its state filled by
-//! two draws of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014). Distributions, hashes and the order of seeding have a file each.
+//! The generator is xoroshiro128** (Blackman and Vigna, <https://prng.di.unimi.it/>), its state
+//! filled by two draws of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators", OOPSLA 2014). Distributions, hashes and the order of seeding have a file each.
 
 pub mod distributions;
 pub mod hashing;
@@ -14,7 +14,8 @@ mod tests;
 /// 2⁻⁵², the distance between neighbouring values of [`Generator::unit`].
 const UNIT_STEP: f64 = 1.0 / (1u64 << 52) as f64;
 
-/// A xoroshiro128** generator. `Copy`, so that a retry can go back to the state at a transaction's start.
+/// A xoroshiro128** generator. `Copy`, so that a retry can go back to the state at a transaction's
+/// start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {
     state: [u64; 2],
@@ -53,7 +54,8 @@ impl Generator {
         (self.next_u64() >> 12) as f64 * UNIT_STEP
     }
 
-    /// Uniform in [0, last], by rejection on as many high bits as `last` has. No draw when `last` is 0.
+    /// Uniform in [0, last], by rejection on as many high bits as `last` has. No draw when `last`
+    /// is 0.
     #[inline]
     pub fn up_to(&mut self, last: u64) -> u64 {
         if last == 0 {

@@ -1,8 +1,8 @@
 //! Who draws from the seed, and in which order: what makes a seed reproduce pgbench's values.
 //!
-//! A base generator is filled from the seed. From it come, in this order: a generator for each client, the
-//! variable `default_seed` (unless the person defined it), and for each thread three more: the choice of
-//! scripts, the schedule, the sampling of the log.
+//! A base generator is filled from the seed. From it come, in this order: a generator for each
+//! client, the variable `default_seed` (unless the person defined it), and for each thread three
+//! more: the choice of scripts, the schedule, the sampling of the log.
 
 use super::Generator;
 
@@ -29,7 +29,8 @@ pub struct Generators {
     pub threads: Vec<ThreadGenerators>,
 }
 
-/// Whether the person defined the variable `default_seed` (then the base generator does not draw it).
+/// Whether the person defined the variable `default_seed` (then the base generator does not draw
+/// it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultSeed {
     /// Drawn from the base generator.

@@ -1,4 +1,5 @@
-//! Values that stock pgbench 15.18 printed for the same seeds, and properties that hold for any seed.
+//! Values that stock pgbench 15.18 printed for the same seeds, and properties that hold for any
+//! seed.
 
 use proptest::prelude::*;
 

@@ -5,8 +5,8 @@ use super::values::{EvaluationError, Value, fail};
 
 /// The result of a binary operator on two values that are not null.
 ///
-/// Arithmetic and comparison are done on doubles where one side is a double; `%`, bits and shifts are always
-/// done on integers.
+/// Arithmetic and comparison are done on doubles where one side is a double; `%`, bits and shifts
+/// are always done on integers.
 ///
 /// # Errors
 /// Booleans, overflow, integer division by zero.

@@ -1,4 +1,5 @@
-//! Rows that become variables (`\gset`, `\aset`): kept until their result is complete, then assigned.
+//! Rows that become variables (`\gset`, `\aset`): kept until their result is complete, then
+//! assigned.
 
 use super::command::{Capture, CaptureKind};
 use super::variables::{Slot, Variables, is_name_byte};

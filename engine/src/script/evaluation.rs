@@ -69,7 +69,8 @@ impl Scope<'_> {
         function.apply(&values[..arguments.len()], self.generator)
     }
 
-    /// AND and OR: null first gives null, `settles` first settles it, otherwise the second side decides.
+    /// AND and OR: null first gives null, `settles` first settles it, otherwise the second side
+    /// decides.
     fn both(&mut self, sides: &[Expression; 2], settles: bool) -> Result<Value, EvaluationError> {
         match self.evaluate(&sides[0])? {
             Value::Null => return Ok(Value::Null),

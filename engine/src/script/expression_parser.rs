@@ -1,7 +1,7 @@
 //! Expressions from text: precedence climbing over the table in [`binary`].
 //!
-//! From weak to strong: OR; AND; NOT; IS, ISNULL, NOTNULL; comparisons; `| # & << >> ~`; `+ -`; `* / %`;
-//! unary signs. Comparisons do not associate.
+//! From weak to strong: OR; AND; NOT; IS, ISNULL, NOTNULL; comparisons; `| # & << >> ~`; `+ -`; `*
+//! / %`; unary signs. Comparisons do not associate.
 
 use super::expression::Expression;
 use super::functions::{ARGUMENTS_MAX, Arity, Function};

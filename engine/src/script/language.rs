@@ -1,4 +1,5 @@
-//! The scripts of a plan, compiled: what every client's program and every worker's mix are made from.
+//! The scripts of a plan, compiled: what every client's program and every worker's mix are made
+//! from.
 
 use std::sync::Arc;
 
@@ -107,7 +108,8 @@ impl Language for ScriptLanguage {
 
     fn program(&self, client: usize) -> Box<dyn Program> {
         let mut variables = self.variables.clone();
-        // The plan's variables win over automatic ones; this is the only one that differs between clients.
+        // The plan's variables win over automatic ones; this is the only one that differs between
+        // clients.
         if let Some(slot) = variables.names().find("client_id")
             && !variables.is_defined(slot)
         {
@@ -237,7 +239,8 @@ fn definitions(
     })
 }
 
-/// What every client begins with: the plan's variables, then the automatic ones that it does not define.
+/// What every client begins with: the plan's variables, then the automatic ones that it does not
+/// define.
 fn starting_variables(plan: &Plan, names: Names, generators: &Generators) -> Variables {
     let mut variables = Variables::new(Arc::new(names));
     variables.set_text_by_name("scale", b"1");

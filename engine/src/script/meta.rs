@@ -10,7 +10,8 @@ use super::variables::{Names, Slot, is_name};
 /// Most words a backslash command may have, its name included.
 const WORDS_MAX: usize = 255;
 
-/// What a backslash command turned out to be; branches get their targets once the whole script is read.
+/// What a backslash command turned out to be; branches get their targets once the whole script is
+/// read.
 #[derive(Debug)]
 pub enum Parsed {
     /// A command of its own.
@@ -34,7 +35,8 @@ pub fn line_end(source: &str, begin: usize) -> usize {
     offset.min(bytes.len())
 }
 
-/// Parse the command whose backslash is at `begin` and whose line ends at `end`; `None` for a lone backslash.
+/// Parse the command whose backslash is at `begin` and whose line ends at `end`; `None` for a lone
+/// backslash.
 ///
 /// # Errors
 /// The first fault, at its place in `source`.

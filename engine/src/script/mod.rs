@@ -1,4 +1,5 @@
-//! pgbench's script language: parsed once, then run by one [`program::ScriptProgram`] for each client.
+//! pgbench's script language: parsed once, then run by one [`program::ScriptProgram`] for each
+//! client.
 //!
 //! ```text
 //! text ── sql_text ──► SQL commands ── template ──► literals and variables ─┐

@@ -1,4 +1,5 @@
-//! A script from text: all its commands, or all its problems at once. Never panics, whatever the text is.
+//! A script from text: all its commands, or all its problems at once. Never panics, whatever the
+//! text is.
 
 use super::branches::resolve_branches;
 use super::command::{Action, Command, Meta, Sql};

@@ -1,4 +1,5 @@
-//! What is wrong with a script, and exactly where; printed as one line, the source line and a caret.
+//! What is wrong with a script, and exactly where; printed as one line, the source line and a
+//! caret.
 
 use std::fmt;
 

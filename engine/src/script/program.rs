@@ -1,4 +1,5 @@
-//! One client's way through its scripts: evaluates, substitutes, encodes; allocates nothing in steady state.
+//! One client's way through its scripts: evaluates, substitutes, encodes; allocates nothing in
+//! steady state.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `\setshell` and `\shell`: a command for the system's shell, waited for. It holds up the whole thread.
+//! `\setshell` and `\shell`: a command for the system's shell, waited for. It holds up the whole
+//! thread.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,9 @@
-//! Where one SQL command of a script ends: quotes, dollar quotes, comments and parentheses as psql reads them.
+//! Where one SQL command of a script ends: quotes, dollar quotes, comments and parentheses as psql
+//! reads them.
 //!
-//! A command ends at a `;` outside all of these, before a backslash command, or at the end of the text; in
-//! scripts of the age of `\setrandom` also at the end of its line. `\;` puts a `;` into the command.
+//! A command ends at a `;` outside all of these, before a backslash command, or at the end of the
+//! text; in scripts of the age of `\setrandom` also at the end of its line. `\;` puts a `;` into
+//! the command.
 
 use super::problem::Fault;
 use super::variables::is_name_byte;
@@ -204,7 +206,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A string or quoted name; a doubled quote needs no care: it is the end of one and the start of the next.
+    /// A string or quoted name; a doubled quote needs no care: it is the end of one and the start
+    /// of the next.
     fn quoted(&mut self, quote: u8, backslash: Backslash) -> Result<(), Fault> {
         let begin = self.offset;
         let mut inside = 1;

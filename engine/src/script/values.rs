@@ -1,7 +1,7 @@
 //! The four types of pgbench's expressions, and how one becomes another.
 //!
-//! Numbers are `Copy`: evaluating an expression allocates nothing. Only errors allocate, and an error ends
-//! the client.
+//! Numbers are `Copy`: evaluating an expression allocates nothing. Only errors allocate, and an
+//! error ends the client.
 
 use std::fmt;
 
@@ -109,7 +109,8 @@ impl Value {
         }
     }
 
-    /// A variable's text as a value; `None` when it is neither a word for null or a truth nor a number.
+    /// A variable's text as a value; `None` when it is neither a word for null or a truth nor a
+    /// number.
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         if let Some(word) = word_value(text) {

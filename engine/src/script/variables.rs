@@ -1,7 +1,8 @@
-//! Variables: names are resolved to slots when scripts are parsed; a client holds one value per slot.
+//! Variables: names are resolved to slots when scripts are parsed; a client holds one value per
+//! slot.
 //!
-//! A value that came as text (from the plan, the server or a shell) stays text until an expression uses it,
-//! and is sent to the server exactly as it came.
+//! A value that came as text (from the plan, the server or a shell) stays text until an expression
+//! uses it, and is sent to the server exactly as it came.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,7 +59,8 @@ pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Whether a text may be a variable's name: letters, `_`, anything not ASCII, and digits but not first.
+/// Whether a text may be a variable's name: letters, `_`, anything not ASCII, and digits but not
+/// first.
 pub fn is_name(text: &[u8]) -> bool {
     text.first().is_some_and(|first| !first.is_ascii_digit())
         && text.iter().all(|&byte| is_name_byte(byte))

@@ -1,4 +1,5 @@
-//! Tests of the language: against what stock pgbench printed, and through the trait the client uses.
+//! Tests of the language: against what stock pgbench printed, and through the trait the client
+//! uses.
 
 mod allocations;
 mod expressions;
