@@ -150,28 +150,7 @@ fn start_threads(
             let _ = pool.send(Box::new(Recording::new(assignment.statements.shape())));
         }
     }
-    let writer = Writer::new(WriterSetup {
-        folder: plan.output_dir.clone(),
-        type_names: plan
-            .transaction_types
-            .iter()
-            .map(|kind| kind.name.clone())
-            .collect(),
-        statements: assignment.statements.clone(),
-        anchor,
-        events,
-        cleared,
-    })?;
-    let spawn = |name: String, body: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new()
-            .name(name)
-            .spawn(body)
-            .map_err(|error| format!("cannot start a thread: {error}"))
-    };
-    let writer = std::thread::Builder::new()
-        .name("writer".into())
-        .spawn(move || writer.run(&received))
-        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let writer = start_writer(assignment, cleared, events, anchor, received)?;
     let watcher = notify.clone();
     crate::signals::watch(move || drop(watcher.send(Notice::Signal)))
         .map_err(|error| format!("cannot start a thread: {error}"))?;
@@ -201,6 +180,35 @@ fn start_threads(
         writer,
         workers: threads,
     })
+}
+
+/// Create the files and start the thread that writes them.
+fn start_writer(
+    assignment: &Assignment,
+    cleared: Vec<Sender<Box<Recording>>>,
+    events: Option<OwnedFd>,
+    anchor: ClockAnchor,
+    received: Receiver<ToWriter>,
+) -> Result<JoinHandle<Totals>, ControlError> {
+    let plan = &assignment.plan;
+    let names = plan.transaction_types.iter().map(|kind| kind.name.clone());
+    let writer = Writer::new(WriterSetup {
+        folder: plan.output_dir.clone(),
+        type_names: names.collect(),
+        statements: assignment.statements.clone(),
+        anchor,
+        events,
+        cleared,
+    })?;
+    Ok(spawn("writer".into(), move || writer.run(&received))?)
+}
+
+fn spawn<T: Send + 'static>(
+    name: String,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, String> {
+    let thread = std::thread::Builder::new().name(name).spawn(body);
+    thread.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// The clients of one worker: a contiguous block; the first workers serve one more where it does not come out even.

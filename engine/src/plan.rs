@@ -235,33 +235,31 @@ impl Plan {
                 format!("rate_per_s must be above 0, not {rate_per_s}"),
             );
         }
-        require(
-            !self.transaction_types.is_empty(),
-            "transaction_types is empty".into(),
-        );
-        let weights: u64 = self
-            .transaction_types
-            .iter()
-            .map(|kind| u64::from(kind.weight))
-            .sum();
-        require(
-            self.transaction_types.is_empty() || weights > 0,
-            "the weights of all transaction types are 0".into(),
-        );
+        problems.extend(self.mix_problems());
+        problems
+    }
+
+    /// What is wrong with the transaction types, apart from their scripts.
+    fn mix_problems(&self) -> Vec<String> {
+        let types = &self.transaction_types;
+        if types.is_empty() {
+            return vec!["transaction_types is empty".into()];
+        }
+        let mut problems = Vec::new();
+        if types.iter().all(|kind| kind.weight == 0) {
+            problems.push("the weights of all transaction types are 0".into());
+        }
         let mut names = HashSet::new();
-        for kind in &self.transaction_types {
+        for TransactionType { name, .. } in types {
+            // Names become tags of histogram logs, where a comma or a blank would end them.
             let plain = |c: char| c.is_alphanumeric() || "_-.@/+".contains(c);
-            require(
-                !kind.name.is_empty() && kind.name.chars().all(plain),
-                format!(
-                    "transaction type '{}' must be named with letters, digits, '_', '-', '.'",
-                    kind.name
-                ),
-            );
-            require(
-                names.insert(&kind.name),
-                format!("two transaction types are named '{}'", kind.name),
-            );
+            if name.is_empty() || !name.chars().all(plain) {
+                let how = "must be named with letters, digits, '_', '-', '.'";
+                problems.push(format!("transaction type '{name}' {how}"));
+            }
+            if !names.insert(name) {
+                problems.push(format!("two transaction types are named '{name}'"));
+            }
         }
         problems
     }

@@ -238,7 +238,7 @@ impl Client {
         let now_ns = context.clock.now_ns();
         let what = match error {
             None => "the server closed the connection".to_string(),
-            Some(error) => format!("the connection broke: {error}"),
+            Some(error) => format!("the connection broke: {}", crate::reactor::reason(error)),
         };
         self.lost(&what, context, now_ns)
     }

@@ -27,7 +27,7 @@ use std::io;
 pub use cancel::cancel_all;
 pub use epoll::EpollReactor;
 pub use probe::{ReactorKind, choose};
-pub use socket::{SocketAddress, check};
+pub use socket::{SocketAddress, check, reason};
 pub use uring::UringReactor;
 pub use waker::Waker;
 

@@ -199,6 +199,13 @@ pub fn receive_now(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(received).map_err(|_| io::Error::last_os_error())
 }
 
+/// What an error of the system means, without its number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error")
+        .map_or(text.clone(), |(words, _)| words.to_string())
+}
+
 /// -1 becomes the error it stands for.
 pub fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
@@ -241,6 +248,15 @@ mod tests {
             address.open(),
             Ok(Opened::InProgress(_) | Opened::Connected(_))
         ));
+    }
+
+    #[test]
+    fn a_reason_has_no_number() {
+        assert_eq!(
+            "Connection refused",
+            reason(&io::Error::from_raw_os_error(libc::ECONNREFUSED))
+        );
+        assert_eq!("own words", reason(&io::Error::other("own words")));
     }
 
     #[test]

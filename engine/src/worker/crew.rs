@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Sessions;
 use crate::client::{Client, Context, Next};
-use crate::reactor::{Connecting as Begun, Event, Reactor, Sending, SocketAddress};
+use crate::reactor::{Connecting as Begun, Event, Reactor, Sending, SocketAddress, reason};
 use crate::series::SeriesRecorder;
 use crate::timers::Timers;
 use crate::wire::conninfo::Target;
@@ -103,7 +103,7 @@ impl Crew {
                         .set(slot, self.context.clock.now_ns() + TRY_AGAIN_NS);
                 }
                 Err(error) if index + 1 == addresses.len() => {
-                    self.connect_failed(slot, &error.to_string())
+                    self.connect_failed(slot, &reason(&error))
                 }
                 Err(_) => self.links[slot] = Link::Opening(index + 1),
             }
@@ -193,7 +193,7 @@ impl Crew {
             Event::Sent => Next::Wait,
             Event::Connected => client.connected(self.target.clone()),
             Event::Closed(error) => client.connection_closed(error.as_ref(), &mut self.context),
-            Event::ConnectFailed(error) => return self.next_address(slot, &error.to_string()),
+            Event::ConnectFailed(error) => return self.next_address(slot, &reason(&error)),
         };
         self.after(slot, next);
     }
