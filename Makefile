@@ -50,6 +50,7 @@ fix: setup
 
 bench: setup
 	$(BIN)/python benches/load.py
+	$(BIN)/python benches/engine.py
 
 docs: setup
 	$(BIN)/python tools/generate_docs.py
