@@ -45,6 +45,7 @@ from pgdyno.workloads.judging import Snapshot, counts_of, judge_load, judge_meas
 from pgdyno.workloads.loading import LoadRequest, LoadStatus, load
 from pgdyno.workloads.prewarming import prewarm
 from pgdyno.workloads.rows import Loader
+from pgdyno.workloads.state import identify
 from pgdyno.workloads.target import Target
 
 
@@ -141,7 +142,7 @@ class Conduct:
                 memory_bytes=memory_bytes,
             )
             report = load(self.workload, request, self._heard)
-            self.diary.learn(load=report)
+            self.diary.learn(load=report, state=identify(self.workload, target))
         self._insist_on_data(target, report)
 
     def _insist_on_data(self, target: Target, report: LoadReport) -> None:

@@ -19,8 +19,7 @@ from pgdyno.expressions import Value
 from pgdyno.queries import query_for
 from pgdyno.workloads.definition import ResolvedWorkload
 from pgdyno.workloads.judging import Row, ServerLife, Snapshot
-from pgdyno.workloads.making import first_line
-from pgdyno.workloads.target import Target, connect
+from pgdyno.workloads.target import Target, connect, first_line
 
 CheckProgress = Callable[[str, float], None]
 DEADLINE_S = 600.0

@@ -28,7 +28,6 @@ from pgdyno.workloads.flushing import wal_kept_flushed
 from pgdyno.workloads.judging import judge_load
 from pgdyno.workloads.making import (
     execute_file,
-    first_line,
     large_tables,
     make_extensions,
     make_functions,
@@ -45,7 +44,7 @@ from pgdyno.workloads.state import (
     read_records,
     write_record,
 )
-from pgdyno.workloads.target import Target, connect
+from pgdyno.workloads.target import Target, connect, first_line
 
 _StepName = Literal["create", "rows", "indexes", "vacuum"]
 _MIB = 1024**2

@@ -16,6 +16,7 @@ from pgdyno.model import StateIdentity
 from pgdyno.workloads import sql
 from pgdyno.workloads.definition import FUNCTIONS_FILE, SCHEMA_FILE, ResolvedWorkload
 from pgdyno.workloads.state import existing_tables, write_record
+from pgdyno.workloads.target import first_line
 
 _Connection = psycopg.Connection[Any]
 
@@ -92,9 +93,3 @@ def large_tables(connection: _Connection, tables: Sequence[str]) -> int:
     """How many of the tables hold a tenth or more of all their bytes."""
     sizes = [table_bytes(connection, [table])[0] for table in tables]
     return sum(size * 10 >= sum(sizes) for size in sizes)
-
-
-def first_line(error: Exception) -> str:
-    """What an error says first."""
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -22,8 +22,7 @@ from pgdyno.errors import PgdynoError
 from pgdyno.model import PrewarmReport
 from pgdyno.workloads import sql
 from pgdyno.workloads.definition import ResolvedWorkload
-from pgdyno.workloads.making import first_line
-from pgdyno.workloads.target import Target, connect
+from pgdyno.workloads.target import Target, connect, first_line
 
 PrewarmListener = Callable[[str, float], None]
 DEADLINE_S = 600.0

@@ -13,8 +13,7 @@ from typing import Any
 import psycopg
 
 from pgdyno.errors import PgdynoError
-from pgdyno.workloads.making import first_line
-from pgdyno.workloads.target import Target, connect
+from pgdyno.workloads.target import Target, connect, first_line
 
 _POLL_S = 0.2
 _CANCEL_DEADLINE_S = 5.0

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import psycopg
 from psycopg.rows import dict_row
 
+from pgdyno.errors import PgdynoError
 from pgdyno.model import StateIdentity
 from pgdyno.workloads import sql
 from pgdyno.workloads.definition import ResolvedWorkload
-from pgdyno.workloads.target import Target, connect
+from pgdyno.workloads.target import Target, connect, first_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,17 @@ class Decision:
 
 
 def identify(workload: ResolvedWorkload, target: Target) -> StateIdentity:
-    """The identity that the workload's data have on this server; raises `psycopg.Error`."""
-    with connect(target) as connection:
-        return identity_on(connection, workload, target.initdb_options)
+    """The identity that the workload's data have on this server.
+
+    Raises `PgdynoError` where the server does not answer.
+    """
+    try:
+        with connect(target) as connection:
+            return identity_on(connection, workload, target.initdb_options)
+    except psycopg.Error as error:
+        raise PgdynoError(
+            f"the identity of the data of '{workload.name}' is not known: {first_line(error)}"
+        ) from error
 
 
 def identity_on(

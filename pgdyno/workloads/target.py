@@ -32,3 +32,9 @@ def connect(target: Target) -> psycopg.Connection[Any]:
     return psycopg.connect(
         target.conninfo, autocommit=True, application_name=APPLICATION_NAME, **extra
     )
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first."""
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__
