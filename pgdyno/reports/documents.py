@@ -137,7 +137,7 @@ def _absent(documents: TrialDocuments, known: frozenset[str]) -> tuple[Missing, 
     present = {
         "the engine's summary": documents.summary is not None,
         "values over time": bool(documents.intervals),
-        "the distribution of response times": bool(documents.distributions),
+        "the distribution of response times": bool(documents.distributions) or _none(documents),
         "CPU, disk, network and WAL over time": bool(documents.observations),
         "the checks": (documents.stored.folder / "checks.json").exists(),
         "the server's settings": documents.settings is not None,
@@ -145,7 +145,7 @@ def _absent(documents: TrialDocuments, known: frozenset[str]) -> tuple[Missing, 
         "host and storage": documents.environment is not None,
         "the durability class": trial.durability is not None,
         "how the data was loaded": trial.load is not None,
-        "what was done to warm the caches": trial.prewarm is not None,
+        "what was done to warm the caches": trial.prewarm is not None or _unwarmed(documents),
     }
     why = _why_absent(trial)
     return tuple(
@@ -153,6 +153,16 @@ def _absent(documents: TrialDocuments, known: frozenset[str]) -> tuple[Missing, 
         for what, there in present.items()
         if not there and what not in known
     )
+
+
+def _none(documents: TrialDocuments) -> bool:
+    """Whether no transaction was committed: then there is no time to distribute."""
+    return documents.summary is not None and not documents.summary.measurement.committed
+
+
+def _unwarmed(documents: TrialDocuments) -> bool:
+    """Whether nobody wanted the caches warmed."""
+    return documents.load is not None and not documents.load.prewarm
 
 
 def _why_absent(trial: Trial) -> str:

@@ -23,10 +23,16 @@ from pgdyno.stats.rates import CpuShares, Rate, Rows, cpu_shares, rates, within
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Rows of an observer's table, in the order they were taken."""
+    """Rows of an observer's table, in the order they were taken.
+
+    `offset_ns` is what to add to the engine's clock to get the observer's. It belongs to the table:
+    were it taken from the first row of each selection, rows of one sample would lie microseconds
+    apart, since the two clocks are read one after the other.
+    """
 
     table: pa.Table
     axis: TimeAxis
+    offset_ns: int
 
     @cached_property
     def rows(self) -> Rows:
@@ -50,7 +56,7 @@ class Observed:
         """The rows that cover the measurement."""
         if len(self.rows) < 2:
             return self.rows
-        begin_ns = self.axis.zero_monotonic_ns + self._offset_ns
+        begin_ns = self.axis.zero_monotonic_ns + self.offset_ns
         end_ns = begin_ns + int(self.axis.measurement_end_s * 1e9)
         return thinned(within(self.table.to_pylist(), begin_ns, end_ns))
 
@@ -68,22 +74,11 @@ class Observed:
 
     def seconds(self, monotonic_ns: int) -> float:
         """An instant of the observer's clock as seconds on the axis."""
-        return self.axis.seconds(monotonic_ns - self._offset_ns)
+        return self.axis.seconds(monotonic_ns - self.offset_ns)
 
     def _shown(self, span: CpuShares | Rate) -> bool:
         begin_s, end_s = self.seconds(span.begin_ns), self.seconds(span.end_ns)
         return end_s > self.axis.begin_s and begin_s < self.axis.end_s
-
-    @cached_property
-    def _offset_ns(self) -> int:
-        """What to add to the engine's clock to get the observer's."""
-        zero_ns, wall_ns = self.axis.zero_monotonic_ns, self.axis.zero_wall_unix_ns
-        if wall_ns is None or not self.rows or self.rows[0].get("wall_unix_ns") is None:
-            return 0
-        first = self.rows[0]
-        return (int(first["monotonic_ns"] or 0) - zero_ns) - (
-            int(first["wall_unix_ns"] or 0) - wall_ns
-        )
 
 
 def thinned(rows: Rows) -> Rows:
@@ -113,7 +108,21 @@ def observed(documents: TrialDocuments, axis: TimeAxis, name: str) -> Observed:
     table = documents.observations.get(name)
     empty = pa.table({"monotonic_ns": pa.array([], pa.int64())})
     usable = table is not None and "monotonic_ns" in table.column_names
-    return Observed(table=table if usable else empty, axis=axis)
+    placed = table if usable else empty
+    return Observed(table=placed, axis=axis, offset_ns=_offset_ns(placed, axis))
+
+
+def _offset_ns(table: pa.Table, axis: TimeAxis) -> int:
+    """How far the observer's clock is ahead of the engine's, by the wall clock beside both."""
+    if axis.zero_wall_unix_ns is None or not table.num_rows:
+        return 0
+    if "wall_unix_ns" not in table.column_names:
+        return 0
+    first = table.slice(0, 1).to_pylist()[0]
+    if first["wall_unix_ns"] is None:
+        return 0
+    since_zero_ns = int(first["wall_unix_ns"]) - axis.zero_wall_unix_ns
+    return int(first["monotonic_ns"] or 0) - axis.zero_monotonic_ns - since_zero_ns
 
 
 def tables_ending(documents: TrialDocuments, suffix: str) -> list[str]:

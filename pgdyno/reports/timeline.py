@@ -22,6 +22,9 @@ _PERCENTILES: tuple[tuple[str, str, Callable[[Series], int]], ...] = (
     ("p99.9", "time-4", lambda series: series.p99_9_ns),
 )
 
+# A last slice below this share of the one before it is shown together with it.
+_SHORT = 0.5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxis:
@@ -82,23 +85,32 @@ def time_axis(documents: TrialDocuments) -> TimeAxis | None:
 def slices(intervals: Sequence[Interval]) -> list[Slice]:
     """Intervals by slice of time. Stragglers of the warm-up share a slice with the measurement.
 
-    Their counts are added. Percentiles cannot be: those of the line with more in it are shown.
+    Their counts are added. Percentiles cannot be: those of the line with more in it are shown. A
+    last slice much shorter than the others (what is left when a measurement ends between two
+    seconds) joins the one before it: a rate over a millisecond is a spike that says nothing.
     """
     together: defaultdict[tuple[int, int], list[Interval]] = defaultdict(list)
     for one in intervals:
         if one.end_ns > one.begin_ns:
             together[one.begin_ns, one.end_ns].append(one)
-    return [
-        Slice(
-            begin_ns=begin_ns,
-            end_ns=end_ns,
-            committed=sum(line.counters.committed for line in lines),
-            failed=sum(line.counters.failed.total for line in lines),
-            server_commits=sum(line.server_commits for line in lines),
-            response=_response(lines),
-        )
-        for (begin_ns, end_ns), lines in sorted(together.items())
-    ]
+    found = sorted(together.items())
+    if len(found) > 1:
+        (begin_ns, before_end_ns), before = found[-2]
+        (_, end_ns), last = found[-1]
+        if end_ns - before_end_ns < _SHORT * (before_end_ns - begin_ns):
+            found[-2:] = [((begin_ns, end_ns), [*before, *last])]
+    return [_slice(begin_ns, end_ns, lines) for (begin_ns, end_ns), lines in found]
+
+
+def _slice(begin_ns: int, end_ns: int, lines: Sequence[Interval]) -> Slice:
+    return Slice(
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        committed=sum(line.counters.committed for line in lines),
+        failed=sum(line.counters.failed.total for line in lines),
+        server_commits=sum(line.server_commits for line in lines),
+        response=_response(lines),
+    )
 
 
 def _response(lines: Sequence[Interval]) -> Series | None:

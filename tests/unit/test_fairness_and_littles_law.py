@@ -21,7 +21,7 @@ from pgdyno.contract import (
     Times,
 )
 from pgdyno.stats.fairness import fairness
-from pgdyno.stats.littles_law import check, mean_in_flight
+from pgdyno.stats.littles_law import check, in_flight_counts
 
 pytestmark = pytest.mark.unit
 
@@ -135,11 +135,24 @@ def test_missing_time_is_a_gap_with_what_is_known_about_it() -> None:
 
 def test_open_loop_takes_the_concurrency_it_saw() -> None:
     intervals = [in_flight(90, "warmup"), in_flight(1), in_flight(3)]
-    assert mean_in_flight(intervals) == 2
+    assert in_flight_counts(intervals) == [1, 3]
     load = OpenLoop(rate_per_s=2000)
     found = check(summary(committed=20_000, service_ns=1_000_000), load, intervals)
     assert found is not None
     assert (found.concurrency, found.gap) == (2, pytest.approx(0))
+
+
+def test_few_samples_of_an_open_loop_prove_no_gap_but_many_do() -> None:
+    load = OpenLoop(rate_per_s=2000)
+    # 20 000 transactions of 0.3 ms in 10 s: 0.6 in flight on average, and 2 of 10 looks saw one.
+    looks = [in_flight(count) for count in (0, 0, 1, 0, 0, 0, 1, 0, 0, 0)]
+    found = check(summary(committed=20_000, service_ns=300_000), load, looks)
+    assert found is not None
+    assert found.gap == pytest.approx(-2)
+    assert not found.relevant
+    found = check(summary(committed=20_000, service_ns=300_000), load, looks * 100)
+    assert found is not None
+    assert found.relevant
 
 
 def test_nothing_committed_cannot_be_judged() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import math
 import struct
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
@@ -277,3 +280,35 @@ def test_reports_ask_only_for_columns_that_observers_declare() -> None:
     jiffies = {f"{kind}_jiffies" for kind in CPU_KINDS}
     assert jiffies | {"cpu"} <= declared["host_cpu"]
     assert {"role", "user_jiffies", "sys_jiffies"} <= declared["processes"]
+
+
+def test_a_last_slice_of_a_moment_is_no_spike(tmp_path: Path) -> None:
+    intervals = list(documents_of(tmp_path).intervals)
+    last = intervals[-1]
+    brief = last.model_copy(
+        update={"begin_ns": last.end_ns, "end_ns": last.end_ns + 1_000_000, "in_flight": 0}
+    )
+    found = slices([*intervals, brief])
+    assert len(found) == len(slices(intervals))
+    assert (found[-1].begin_ns, found[-1].end_ns) == (last.begin_ns, brief.end_ns)
+    assert found[-1].committed == 2 * last.counters.committed
+    # Half a second stands for itself.
+    half = brief.model_copy(update={"end_ns": last.end_ns + 500_000_000})
+    assert len(slices([*intervals, half])) == len(found) + 1
+
+
+def test_rows_of_one_sample_share_their_place_on_the_axis(tmp_path: Path) -> None:
+    documents = documents_of(tmp_path)
+    processes = documents.observations["processes"]
+    # The two clocks are read one after the other, never quite as far apart.
+    jitter = [number % 7 * 150 for number in range(processes.num_rows)]
+    wall = pc.add(processes["wall_unix_ns"], pa.array(jitter))
+    at = processes.column_names.index("wall_unix_ns")
+    table = processes.set_column(at, "wall_unix_ns", wall)
+    documents = replace(documents, observations={**documents.observations, "processes": table})
+    axis = time_axis(documents)
+    assert axis is not None
+    panel = next(one for one in resource_panels(documents, axis) if one.key == "processes")
+    assert len(panel.lines) == 2
+    for line in panel.lines:
+        assert None not in line.values
