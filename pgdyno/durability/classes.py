@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgdyno.model import Durability, DurabilityClass, StorageFacts
+from pgdyno.units import format_count
 
 _MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs"})
 _ATOMIC_PAGE_FILESYSTEMS: Final = frozenset({"zfs"})
@@ -114,8 +115,8 @@ def classify(facts: DurabilityFacts) -> Durability:
         return Durability(
             durability_class="none",
             because=(
-                "nothing was written: no row of a user table changed and no more than "
-                f"{written.transaction_ids} transaction ids were given out",
+                "no row of a user table changed, and the whole server gave out "
+                f"{_counted(written.transaction_ids, 'transaction id')}",
             ),
         )
     unlogged = tuple(
@@ -253,10 +254,14 @@ def _writing_evidence(written: Written | None, unlogged: tuple[str, ...]) -> Ite
     if written is None:
         yield "whether anything was written is unknown"
         return
+    tables = sum(1 for table in written.tables if table.rows_changed)
     yield (
-        f"{written.rows_changed} rows of "
-        f"{sum(1 for table in written.tables if table.rows_changed)} tables changed, "
-        f"{written.transaction_ids} transaction ids were given out"
+        f"changed: {_counted(written.rows_changed, 'row')} of {_counted(tables, 'table')}; "
+        f"given out: {_counted(written.transaction_ids, 'transaction id')}"
     )
     if unlogged:
         yield f"unlogged, and empty after a crash: {', '.join(unlogged)}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"

@@ -56,7 +56,7 @@ def test_out_of_the_box_is_local() -> None:
         "fsync = on",
         "/data on ext4 (/dev/vda, write cache write back)",
         "no synchronous standby is named",
-        "500 rows of 1 tables changed, 500 transaction ids were given out",
+        "changed: 500 rows of 1 table; given out: 500 transaction ids",
     )
 
 
