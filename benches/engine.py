@@ -198,8 +198,8 @@ class Bench:
         table = Table(
             box=None, title=f"median (range) of {self._lengths.pairs} turns each; no side pinned"
         )
-        for title in ("cell", "metric", "ours", "peer", "peer's", "ratio (95 %)", "bar", ""):
-            table.add_column(title)
+        for column in ("cell", "metric", "ours", "peer", "peer's", "ratio (95 %)", "bar", ""):
+            table.add_column(column)
         for outcome in self._outcomes:
             for peer, bar in outcome.cell.bars.items():
                 if peer in outcome.turns:

@@ -70,9 +70,9 @@ class NullServer:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, name="null-server", daemon=True).start()
-        told = self._next("listening", _START_DEADLINE_S)
-        self.conninfo: str = told["conninfo"] + " user=pgdyno dbname=pgdyno sslmode=disable"
+        self._reader = threading.Thread(target=self._read, name="null-server", daemon=True)
+        self._reader.start()
+        self.conninfo = ""
 
     @property
     def pid(self) -> int:
@@ -89,6 +89,21 @@ class NullServer:
             private=True,
         )
 
+    def wait_until_listening(self) -> None:
+        """Learn where it listens; raises `PgdynoError` when it does not."""
+        told = self._next("listening", _START_DEADLINE_S)
+        self.conninfo = told["conninfo"] + " user=pgdyno dbname=pgdyno sslmode=disable"
+
+    def stop(self) -> None:
+        """End the process and stop hearing it."""
+        self._process.send(signal.SIGTERM)
+        try:
+            self._process.wait(deadline_s=_STOP_DEADLINE_S)
+        except PgdynoError:
+            self._process.send(signal.SIGKILL)
+            self._process.wait(deadline_s=_STOP_DEADLINE_S)
+        self._reader.join(_STOP_DEADLINE_S)
+
     def report(self) -> NullServerReport:
         """What it has done and cost until now."""
         self._process.send(signal.SIGUSR1)
@@ -98,9 +113,11 @@ class NullServer:
             raise PgdynoError(f"the null server's report is not one: {error}") from error
 
     def _read(self) -> None:
-        if self._process.output is not None:
-            for line in self._process.output:
-                self._lines.put(line)
+        output = self._process.output
+        if output is not None:
+            with output:
+                for line in output:
+                    self._lines.put(line)
         self._lines.put(None)
 
     def _next(self, event: str, deadline_s: float) -> dict[str, Any]:
@@ -124,16 +141,16 @@ def null_server(choice: NullServerChoice, host: Host) -> Iterator[NullServer]:
     folder = Path(tempfile.mkdtemp(prefix="pgdyno-null-"))
     log = folder / "null-server.log"
     try:
-        process = host.start(_command(choice, folder), log=log, pipe=True)
+        server = NullServer(host.start(_command(choice, folder), log=log, pipe=True))
         try:
             try:
-                server = NullServer(process)
+                server.wait_until_listening()
             except PgdynoError as error:
                 words = log.read_text(errors="replace").strip() if log.exists() else ""
                 raise PgdynoError(words or error.message) from error
             yield server
         finally:
-            _stop(process)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -146,12 +163,3 @@ def _command(choice: NullServerChoice, folder: Path) -> Command:
     if choice.misbehave is not None:
         words += ["--misbehave", choice.misbehave]
     return Command(words=words, cpus=choice.cpus, death_signal=signal.SIGTERM)
-
-
-def _stop(process: Process) -> None:
-    process.send(signal.SIGTERM)
-    try:
-        process.wait(deadline_s=_STOP_DEADLINE_S)
-    except PgdynoError:
-        process.send(signal.SIGKILL)
-        process.wait(deadline_s=_STOP_DEADLINE_S)

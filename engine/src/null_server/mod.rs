@@ -9,6 +9,7 @@
 
 mod answers;
 mod arguments;
+mod crew;
 mod listener;
 mod misbehaviour;
 mod report;
@@ -24,9 +25,9 @@ use std::sync::Arc;
 
 use answers::Answers;
 use arguments::{Arguments, HELP};
+use crew::{Crew, Setting};
 use listener::{Listeners, Woken};
 use report::Report;
-use worker::{Crew, Setting};
 
 const EXIT_COULD_NOT: u8 = 1;
 const EXIT_INVALID: u8 = 2;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::worker::Crew;
+use super::crew::Crew;
 use crate::process::usage;
 
 /// Work done and its cost, since the start of the process.

@@ -1,15 +1,12 @@
-//! The threads that answer: each has an epoll of its own, one receive and one send buffer, and its connections.
+//! One thread that answers: it has an epoll of its own, one receive and one send buffer, and its connections.
 //!
 //! A connection costs some hundred bytes while it is idle. A client that does not read its replies is not read from
 //! either: what is left over is kept for it, and epoll tells when it can go on.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
-use super::answers::Answers;
+use super::crew::{Done, Inbox, Setting};
 use super::misbehaviour::{GARBAGE, Misbehaviour, Moment};
 use super::session::{Reply, Session, Stop};
 use crate::reactor::check;
@@ -20,150 +17,6 @@ const EVENTS_MAX: usize = 512;
 const WAKE_TOKEN: u64 = u64::MAX;
 /// Between two bytes of a slow loris.
 const DRIP_MS: libc::c_int = 2;
-
-/// What all threads are given.
-#[derive(Clone)]
-pub struct Setting {
-    /// Constant pieces of replies.
-    pub answers: Arc<Answers>,
-    /// None: a good server.
-    pub misbehaviour: Option<Misbehaviour>,
-}
-
-/// Sums over all threads.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
-    /// Connections that have ended.
-    pub connections_closed: u64,
-    /// Statements answered.
-    pub statements: u64,
-    /// ReadyForQuery sent, those of starts not counted.
-    pub ready: u64,
-    /// Bytes from clients.
-    pub received_bytes: u64,
-    /// Bytes to clients.
-    pub sent_bytes: u64,
-}
-
-/// One thread's counts: written by it alone, once a batch; read by the main thread.
-#[derive(Default)]
-struct Counts {
-    connections_closed: AtomicU64,
-    statements: AtomicU64,
-    ready: AtomicU64,
-    received_bytes: AtomicU64,
-    sent_bytes: AtomicU64,
-}
-
-/// Where the main thread leaves sockets for a worker.
-struct Inbox {
-    sockets: Mutex<Vec<(u32, OwnedFd)>>,
-    wake: OwnedFd,
-    stop: AtomicBool,
-    counts: Counts,
-}
-
-/// All workers, as the main thread sees them.
-pub struct Crew {
-    inboxes: Vec<Arc<Inbox>>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
-    accepted: u64,
-}
-
-impl Crew {
-    /// Start `threads` workers.
-    pub fn start(threads: usize, setting: &Setting) -> io::Result<Self> {
-        let mut crew = Self {
-            inboxes: Vec::new(),
-            threads: Vec::new(),
-            accepted: 0,
-        };
-        for number in 0..threads {
-            // SAFETY: no pointers; the descriptor is new and owned from here on.
-            let wake = unsafe {
-                let descriptor = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-                check(descriptor)?;
-                OwnedFd::from_raw_fd(descriptor)
-            };
-            let inbox = Arc::new(Inbox {
-                sockets: Mutex::default(),
-                wake,
-                stop: AtomicBool::new(false),
-                counts: Counts::default(),
-            });
-            let (own, setting) = (Arc::clone(&inbox), setting.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("null-{number}"))
-                .spawn(move || Worker::new(&own, &setting)?.serve())?;
-            crew.inboxes.push(inbox);
-            crew.threads.push(thread);
-        }
-        Ok(crew)
-    }
-
-    /// Give a socket to the next worker in turn.
-    pub fn take(&mut self, socket: OwnedFd) -> io::Result<()> {
-        let inbox = &self.inboxes[self.accepted as usize % self.inboxes.len()];
-        self.accepted += 1;
-        let number = self.accepted as u32;
-        inbox
-            .sockets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((number, socket));
-        inbox.wake_up()
-    }
-
-    /// Let all workers end, and wait for them.
-    pub fn stop(&mut self) {
-        for inbox in &self.inboxes {
-            inbox.stop.store(true, Ordering::Release);
-            if let Err(error) = inbox.wake_up() {
-                eprintln!("pgdyno-engine: error: cannot stop a thread: {error}");
-            }
-        }
-        for thread in self.threads.drain(..) {
-            match thread.join() {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => eprintln!("pgdyno-engine: error: {error}"),
-                Err(_) => eprintln!("pgdyno-engine: error: a thread has panicked"),
-            }
-        }
-    }
-
-    /// Connections accepted so far.
-    pub fn accepted(&self) -> u64 {
-        self.accepted
-    }
-
-    /// What all have done so far.
-    pub fn done(&self) -> Done {
-        self.inboxes.iter().fold(Done::default(), |sum, inbox| {
-            let counts = &inbox.counts;
-            Done {
-                connections_closed: sum.connections_closed
-                    + counts.connections_closed.load(Ordering::Relaxed),
-                statements: sum.statements + counts.statements.load(Ordering::Relaxed),
-                ready: sum.ready + counts.ready.load(Ordering::Relaxed),
-                received_bytes: sum.received_bytes + counts.received_bytes.load(Ordering::Relaxed),
-                sent_bytes: sum.sent_bytes + counts.sent_bytes.load(Ordering::Relaxed),
-            }
-        })
-    }
-}
-
-impl Inbox {
-    fn wake_up(&self) -> io::Result<()> {
-        let one = 1_u64;
-        // SAFETY: the pointer is to a variable of eight bytes.
-        let count = unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), 8) };
-        if count == 8 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
-    }
-}
 
 struct Connection {
     socket: OwnedFd,
@@ -183,7 +36,8 @@ enum Fate {
     Closes,
 }
 
-struct Worker<'a> {
+/// One thread's work.
+pub struct Worker<'a> {
     inbox: &'a Inbox,
     misbehaviour: Option<Misbehaviour>,
     epoll: OwnedFd,
@@ -195,7 +49,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(inbox: &'a Inbox, setting: &'a Setting) -> io::Result<Self> {
+    /// Watch `inbox`.
+    pub fn new(inbox: &'a Inbox, setting: &'a Setting) -> io::Result<Self> {
         // SAFETY: no pointers; the descriptor is new and owned from here on.
         let epoll = unsafe {
             let descriptor = libc::epoll_create1(libc::EPOLL_CLOEXEC);
@@ -219,18 +74,19 @@ impl<'a> Worker<'a> {
         };
         worker.watch(
             libc::EPOLL_CTL_ADD,
-            inbox.wake.as_raw_fd(),
+            inbox.wake_descriptor(),
             libc::EPOLLIN,
             WAKE_TOKEN,
         )?;
         Ok(worker)
     }
 
-    fn serve(&mut self) -> io::Result<()> {
+    /// Serve until it is stopped.
+    pub fn serve(&mut self) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
         let drips = self.misbehaviour == Some(Misbehaviour::SlowLoris);
         let timeout_ms = if drips { DRIP_MS } else { -1 };
-        while !self.inbox.stop.load(Ordering::Acquire) {
+        while !self.inbox.is_stopped() {
             // SAFETY: pointer and length describe the array.
             let count = unsafe {
                 libc::epoll_wait(
@@ -256,23 +112,15 @@ impl<'a> Worker<'a> {
             if drips {
                 self.drip()?;
             }
-            self.publish();
+            self.counted.statements = self.reply.statements;
+            self.counted.ready = self.reply.ready;
+            self.inbox.publish(&self.counted);
         }
         Ok(())
     }
 
     fn take_sockets(&mut self) -> io::Result<()> {
-        let mut drained = 0_u64;
-        // SAFETY: the pointer is to a variable of eight bytes. Nothing to read is fine: the list tells all.
-        unsafe { libc::read(self.inbox.wake.as_raw_fd(), (&raw mut drained).cast(), 8) };
-        let sockets = std::mem::take(
-            &mut *self
-                .inbox
-                .sockets
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        for (number, socket) in sockets {
+        for (number, socket) in self.inbox.take_sockets() {
             if self.misbehaviour == Some(Misbehaviour::CloseAt(Moment::Connect)) {
                 self.counted.connections_closed += 1;
                 continue;
@@ -525,24 +373,6 @@ impl<'a> Worker<'a> {
             )
         })
         .map(drop)
-    }
-
-    /// Show the counts to the main thread.
-    fn publish(&self) {
-        let counts = &self.inbox.counts;
-        counts
-            .connections_closed
-            .store(self.counted.connections_closed, Ordering::Relaxed);
-        counts
-            .statements
-            .store(self.reply.statements, Ordering::Relaxed);
-        counts.ready.store(self.reply.ready, Ordering::Relaxed);
-        counts
-            .received_bytes
-            .store(self.counted.received_bytes, Ordering::Relaxed);
-        counts
-            .sent_bytes
-            .store(self.counted.sent_bytes, Ordering::Relaxed);
     }
 }
 
