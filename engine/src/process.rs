@@ -25,8 +25,22 @@ pub fn usage() -> Usage {
     Usage {
         user_ns: ns(raw.ru_utime),
         sys_ns: ns(raw.ru_stime),
-        max_rss_bytes: raw.ru_maxrss as u64 * 1024,
+        max_rss_bytes: peak_resident_bytes().unwrap_or(raw.ru_maxrss as u64 * 1024),
     }
+}
+
+/// The largest resident size since this program was executed, read without allocating. `ru_maxrss` would not do: it
+/// survives an exec, and so tells the size of a larger process that started this one.
+fn peak_resident_bytes() -> Option<u64> {
+    let mut buffer = [0; 4096];
+    let mut file = std::fs::File::open("/proc/self/status").ok()?;
+    let length = std::io::Read::read(&mut file, &mut buffer).ok()?;
+    let status = std::str::from_utf8(&buffer[..length]).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// Raise the soft limit of open files to the hard one, and return it.
