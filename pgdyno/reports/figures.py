@@ -12,6 +12,8 @@ r"""Numbers as the reports print them: with the digits that help; text made safe
 
 from __future__ import annotations
 
+import re
+import textwrap
 from datetime import UTC, datetime
 
 from pgdyno.units import format_count
@@ -26,6 +28,10 @@ _CONTROLS = {code: 0x2400 + code for code in range(32)} | dict.fromkeys(
     (0x7F, *range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
     "�",
 )
+
+# A number's groups of digits and its unit stay on one line.
+_TOGETHER = re.compile(r"(?<=\d) (?=\d{3}(?!\d)|(?:µs|ms|s|min|h|bytes|[kMGT]B|tps|%)(?!\w))")
+_NO_BREAK = "\u00a0"
 
 
 def milliseconds(ns: float) -> str:
@@ -60,3 +66,14 @@ def moment(text: str) -> str:
 def visible(text: str) -> str:
     """Text on one line, control characters made visible: a name cannot move the cursor."""
     return " ".join(text.split()).translate(_CONTROLS)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text in lines of at most `width` characters that never break inside a quantity.
+
+    >>> wrapped("moved between 1 738.0/s and 4 257.0/s in 20.0 s", 16).splitlines()
+    ['moved between', '1 738.0/s and', '4 257.0/s in', '20.0 s']
+    """
+    joined = _TOGETHER.sub(_NO_BREAK, text)
+    lines = textwrap.wrap(joined, max(width, 1), break_on_hyphens=False)
+    return "\n".join(lines).replace(_NO_BREAK, " ")

@@ -22,11 +22,11 @@ from markupsafe import Markup
 from pgdyno.contract import StatementResult, Summary, TransactionTypeResult
 from pgdyno.errors import PgdynoError
 from pgdyno.experiment.store import Run
-from pgdyno.model import TableSize
 from pgdyno.reports import figures, wording
 from pgdyno.reports.charts import Panel, encode_panel
 from pgdyno.reports.distribution import curve_panel, histogram_panel, kinds_of
 from pgdyno.reports.documents import RunDocuments, TrialDocuments, read_run
+from pgdyno.reports.inventory import Inventory, inventory
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.resource_panels import resource_panels
 from pgdyno.reports.resources import HostCpu, RoleCpu, Traffic, host_cpus, role_cpus, traffic
@@ -64,20 +64,6 @@ class TypeRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizeRow:
-    """A table or index before and after the measurement; bytes None where it was not there."""
-
-    table: TableSize
-    before: int | None
-    after: int | None
-
-    @property
-    def growth(self) -> int | None:
-        """Bytes it grew by."""
-        return None if self.before is None or self.after is None else self.after - self.before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
     """Everything the template prints about one trial."""
 
@@ -88,7 +74,7 @@ class TrialView:
     curve: Chart | None
     histogram: Chart | None
     types: tuple[TypeRows, ...]
-    sizes: tuple[SizeRow, ...]
+    inventory: Inventory
     host_cpus: list[HostCpu]
     role_cpus: list[RoleCpu]
     traffic: list[Traffic]
@@ -120,7 +106,7 @@ def render(documents: RunDocuments) -> str:
     return template.render(
         run=documents,
         trials=[trial_view(trial) for trial in documents.trials],
-        run_name=documents.experiment.id,
+        repeat_command=f"pgdyno rerun {documents.experiment.id}",
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
@@ -150,7 +136,7 @@ def trial_view(documents: TrialDocuments) -> TrialView:
             else None
         ),
         types=tuple(_types(documents, documents.summary)) if documents.summary else (),
-        sizes=_sizes(documents),
+        inventory=inventory(documents),
         host_cpus=host_cpus(documents, axis) if axis else [],
         role_cpus=role_cpus(documents, axis) if axis else [],
         traffic=traffic(documents, axis) if axis else [],
@@ -216,27 +202,6 @@ def _types(documents: TrialDocuments, summary: Summary) -> list[TypeRows]:
             )
         )
     return rows
-
-
-def _sizes(documents: TrialDocuments) -> tuple[SizeRow, ...]:
-    """Tables and indexes, largest first, those that came or went included."""
-    if documents.sizes is None:
-        return ()
-    before = {(one.schema_name, one.name): one for one in documents.sizes.before}
-    after = {(one.schema_name, one.name): one for one in documents.sizes.after}
-    rows = []
-    for name in before.keys() | after.keys():
-        old, new = before.get(name), after.get(name)
-        table = new or old
-        assert table is not None
-        rows.append(
-            SizeRow(
-                table=table,
-                before=old.bytes if old else None,
-                after=new.bytes if new else None,
-            )
-        )
-    return tuple(sorted(rows, key=lambda row: (-row.table.bytes, row.table.name)))
 
 
 def _environment() -> Environment:

@@ -45,6 +45,7 @@ def _trial(documents: TrialDocuments) -> dict[str, Any]:
         "reason": trial.reason,
         "headline": headline(documents, measured),
         "trouble": list(trouble(documents, measured)),
+        "notices": list(trial.notices),
         "folder": str(documents.stored.folder),
         "workload": variant.workload.model_dump(mode="json") if variant else None,
         "load": variant.load.model_dump(mode="json") if variant else None,

@@ -6,6 +6,8 @@ where there is no terminal. `as_json` is the same result for programs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -16,7 +18,7 @@ from pgdyno.experiment.store import Run
 from pgdyno.model import CheckResult, LoadReport, PrewarmReport
 from pgdyno.reports import wording
 from pgdyno.reports.documents import TrialDocuments, read_run
-from pgdyno.reports.figures import mean_milliseconds, milliseconds, rate, visible
+from pgdyno.reports.figures import mean_milliseconds, milliseconds, rate, visible, wrapped
 from pgdyno.reports.json_document import as_json
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.resources import host_cpus, role_cpus
@@ -32,6 +34,8 @@ __all__ = ["as_json", "render_summary"]
 
 _VERDICT_STYLES = {"held": "green", "broken": "bold red", "undecided": "yellow"}
 _WIDE = 118
+_ROOMY = 90
+_INDENT = 2
 
 
 def render_summary(run: Run, console: Console) -> None:
@@ -45,7 +49,7 @@ def render_summary(run: Run, console: Console) -> None:
     report = run.folder / "report.html"
     if report.exists():
         closing.append(("report", str(report)))
-    closing.append(("again", wording.repeat_command(documents.experiment.id)))
+    closing.append(("again", wording.repeat_command(run)))
     for name, value in closing:
         # Never wrapped, so that it can be copied whole.
         console.print(Text.assemble("  ", (f"{name:<16}", "dim"), value), soft_wrap=True)
@@ -57,9 +61,9 @@ def _render_trial(documents: TrialDocuments, console: Console, *, of: int) -> No
     console.print(Text(visible(name), style="bold"))
     _pairs(console, _what_ran(documents))
     for sentence in wording.trouble(documents, measured):
-        console.print(Text(f"! {visible(sentence)}", style="bold red"))
+        _say(console, f"! {visible(sentence)}", "bold red")
     console.print()
-    console.print(Text(wording.headline(documents, measured), style="bold"))
+    _say(console, wording.headline(documents, measured), "bold")
     console.print()
     if measured is not None:
         _pairs(console, _figures(documents, measured, of))
@@ -73,9 +77,10 @@ def _render_trial(documents: TrialDocuments, console: Console, *, of: int) -> No
     _durability(console, documents)
     _checks(console, documents.checks)
     for why, parts in wording.missing_by_reason(documents.missing).items():
-        words = f"not known, because {visible(why)}: {visible('; '.join(parts))}"
-        console.print(Text(words, style="dim"))
-    if documents.missing:
+        _say(console, f"not known, because {visible(why)}: {visible('; '.join(parts))}", "dim")
+    for notice in trial.notices:
+        _say(console, f"notice: {visible(notice)}", "yellow")
+    if documents.missing or trial.notices:
         console.print()
 
 
@@ -99,7 +104,7 @@ def _figures(documents: TrialDocuments, measured: Measured, of: int) -> list[tup
         found.append(("", f"{with_connect} with connecting counted in"))
     found.append(("server commits", f"{rate(measured.server_commits_per_s)}/s"))
     found.append(("transactions", _partition(measured)))
-    if measured.fairness is not None:
+    if measured.fairness is not None and measured.fairness.clients > 1:
         fair = measured.fairness
         found.append(
             (
@@ -133,7 +138,7 @@ def _partition(measured: Measured) -> str:
 
 def _percentiles(console: Console, measured: Measured) -> None:
     names = ("mean", "stddev", "p50", "p90", "p95", "p99", "p99.9", "max")
-    table = _table("ms", *names)
+    table = _table("ms", *names, gap=2 if console.width >= _ROOMY else 1)
     rows = [("response time", measured.response)]
     if measured.lag is not None:
         rows += [("service time", measured.service), ("schedule lag", measured.lag)]
@@ -178,7 +183,7 @@ def _statements(console: Console, summary: Summary) -> None:
     wide = console.width >= _WIDE
     heads = ("mean", "p50", "p95", "p99", "count", "rows", "errors")
     widths = (10, 9, 9, 9, 11, 11, 7)
-    header = "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
+    header = _columns(heads, widths)
     console.print(Text(f"statements, times in ms\n{header}", style="dim"))
     previous = None
     for one in summary.statements:
@@ -186,15 +191,12 @@ def _statements(console: Console, summary: Summary) -> None:
             console.print(Text(f" {visible(one.transaction_type)}"))
         previous = one.transaction_type
         values = (
-            mean_milliseconds(one.time.mean_ns),
-            milliseconds(one.time.p50_ns),
-            milliseconds(one.time.p95_ns),
-            milliseconds(one.time.p99_ns),
+            *_four(one.time),
             format_count(one.time.count),
             format_count(one.rows) if one.kind == "sql" else "",
             format_count(one.errors),
         )
-        numbers = "".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
+        numbers = _columns(values, widths)
         text = Text(visible(one.text), style="cyan")
         if wide:
             console.print(Text.assemble(numbers, "  ", text), overflow="ellipsis", no_wrap=True)
@@ -204,13 +206,26 @@ def _statements(console: Console, summary: Summary) -> None:
     console.print()
 
 
+def _four(series: Series) -> tuple[str, ...]:
+    """Mean and percentiles; nothing was timed where nothing succeeded."""
+    if not series.count:
+        return ("",) * 4
+    percentiles = (series.p50_ns, series.p95_ns, series.p99_ns)
+    return (mean_milliseconds(series.mean_ns), *(milliseconds(value) for value in percentiles))
+
+
+def _columns(values: Sequence[str], widths: Sequence[int]) -> str:
+    """Values to the right of their columns; one that is too wide moves the rest, never joins it."""
+    pairs = zip(values, widths, strict=True)
+    return "".join(f" {value:>{width - 1}}" for value, width in pairs)
+
+
 def _errors(console: Console, summary: Summary) -> None:
     if not summary.errors:
         return
     table = _table("SQLSTATE", "count", "where", "message", left=("where", "message"))
     for error in summary.errors:
-        where = error.transaction_type or ""
-        where += f", command {error.statement}" if error.statement else ""
+        where = wording.error_place(error)
         table.add_row(
             Text(visible(error.sqlstate or "none")),
             format_count(error.count),
@@ -245,9 +260,7 @@ def _cpu(console: Console, documents: TrialDocuments, measured: Measured | None)
 
 def _data(console: Console, load: LoadReport | None, prewarm: PrewarmReport | None) -> None:
     if load is not None:
-        how = "reused" if load.reused else "loaded"
-        size = f", {format_bytes(load.data_bytes)}" if load.data_bytes is not None else ""
-        _pairs(console, [("data", f"{how}: {load.reason}{size}")], last=not load.steps)
+        _pairs(console, [("data", wording.data_words(load))], last=not load.steps)
     if load is not None and load.steps:
         table = _table("load step", "time", "rows", "rows/s", "size")
         for step in load.steps:
@@ -272,7 +285,9 @@ def _durability(console: Console, documents: TrialDocuments) -> None:
     durability = documents.trial.durability
     if durability is None:
         return
-    words = f"{wording.durability_words(durability)}. {wording.durability_cost(durability)}"
+    words = wording.durability_cost(durability)
+    if durability.durability_class != "none":
+        words = f"{wording.durability_words(durability)}. {words}"
     evidence = [("", sentence) for sentence in durability.because]
     _pairs(console, [("durability", words), *evidence])
 
@@ -297,9 +312,9 @@ def _checks(console: Console, checks: tuple[CheckResult, ...]) -> None:
     _print(console, table)
 
 
-def _table(first: str, *others: str, left: tuple[str, ...] = ()) -> Table:
+def _table(first: str, *others: str, left: tuple[str, ...] = (), gap: int = 2) -> Table:
     """A table without lines: the first column to the left, numbers to the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     table.add_column(first, overflow="fold")
     for other in others:
         to_left = other in left
@@ -310,15 +325,21 @@ def _table(first: str, *others: str, left: tuple[str, ...] = ()) -> Table:
 def _pairs(console: Console, pairs: list[tuple[str, str]], *, last: bool = True) -> None:
     """Names and values in two columns, values wrapped under themselves."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(min_width=14)
+    first_width = max(14, *(len(name) for name, _ in pairs))
+    table.add_column(min_width=first_width)
     table.add_column(overflow="fold")
+    width = console.width - _INDENT - first_width - 2
     for name, value in pairs:
-        table.add_row(Text(name, style="dim"), Text(visible(value)))
+        table.add_row(Text(name, style="dim"), Text(wrapped(visible(value), width)))
     if last:
         _print(console, table)
     else:
-        console.print(Padding(table, (0, 0, 0, 2)))
+        console.print(Padding(table, (0, 0, 0, _INDENT)))
 
 
 def _print(console: Console, table: Table) -> None:
-    console.print(Padding(table, (0, 0, 1, 2)))
+    console.print(Padding(table, (0, 0, 1, _INDENT)))
+
+
+def _say(console: Console, sentence: str, style: str) -> None:
+    console.print(Text(wrapped(sentence, console.width), style=style))

@@ -5,8 +5,19 @@ The terminal and the page say the same things in the same words, because both ta
 
 from __future__ import annotations
 
-from pgdyno.contract import Plan
-from pgdyno.model import Durability, LoadChoice, ParameterValue, SystemChoice, WorkloadChoice
+import shlex
+from collections.abc import Sequence
+
+from pgdyno.contract import ErrorSeen, Plan
+from pgdyno.experiment.store import DEFAULT_OUTPUT, Run
+from pgdyno.model import (
+    Durability,
+    LoadChoice,
+    LoadReport,
+    ParameterValue,
+    SystemChoice,
+    WorkloadChoice,
+)
 from pgdyno.reports.documents import OUTCOME_WORDS, PHASE_WORDS, Missing, TrialDocuments
 from pgdyno.reports.measured import Measured, Spread
 from pgdyno.reports.terms import DURABILITY_COSTS, DURABILITY_NAMES
@@ -24,6 +35,8 @@ def headline(documents: TrialDocuments, measured: Measured | None) -> str:
     """What the trial found, in one sentence."""
     if measured is None:
         return no_result(documents)
+    if not measured.counters.committed:
+        return f"No transaction was committed in {format_duration_s(measured.measured_s)}."
     found = f"{format_count(measured.throughput_per_s)} transactions per second"
     if measured.throughput_per_s < 100:
         found = f"{measured.throughput_per_s:.2f} transactions per second"
@@ -80,7 +93,7 @@ def anecdote(trials: int, spread: Spread | None) -> str:
     if trials != 1:
         return f"{trials} trials stand behind this experiment; each is shown by itself."
     inside = ""
-    if spread is not None:
+    if spread is not None and spread.mean_per_s:
         inside = (
             f" Inside it, throughput moved between {format_per_s(spread.lowest_per_s)} and "
             f"{format_per_s(spread.highest_per_s)} (standard deviation "
@@ -88,6 +101,16 @@ def anecdote(trials: int, spread: Spread | None) -> str:
             "that is unsteadiness, not a confidence interval."
         )
     return "One trial is an anecdote: how far a second one would differ is not known." + inside
+
+
+def error_place(error: ErrorSeen) -> str:
+    """Where an error was seen: `login, command 2`, and when that was not the measurement."""
+    place = error.transaction_type or ""
+    place += f", command {error.statement}" if error.statement else ""
+    if error.phase == "measurement":
+        return place
+    when = "in the warm-up" if error.phase == "warmup" else "outside of the load"
+    return f"{place}, {when}" if place else when
 
 
 def missing_by_reason(missing: tuple[Missing, ...]) -> dict[str, list[str]]:
@@ -98,13 +121,15 @@ def missing_by_reason(missing: tuple[Missing, ...]) -> dict[str, list[str]]:
     return found
 
 
-def repeat_command(run_name: str) -> str:
-    """The command that runs the same again."""
-    return f"pgdyno rerun {run_name}"
+def repeat_command(run: Run) -> str:
+    """The command that runs the same again: by id where runs are looked for, else by folder."""
+    if run.folder.parent.absolute() == DEFAULT_OUTPUT.absolute():
+        return f"pgdyno rerun {run.experiment.id}"
+    return f"pgdyno rerun {shlex.quote(str(run.folder))}"
 
 
 def workload_words(workload: WorkloadChoice) -> str:
-    """`userlogin (users=2000000, shards=2)`."""
+    """`userlogin (users=2_000_000, shards=2)`."""
     if not workload.parameters:
         return workload.name
     words = ", ".join(f"{name}={value_words(value)}" for name, value in workload.parameters.items())
@@ -112,10 +137,10 @@ def workload_words(workload: WorkloadChoice) -> str:
 
 
 def value_words(value: ParameterValue) -> str:
-    """A parameter as the command line takes it, with groups of digits for the eye."""
+    """A parameter as the command line takes it, groups of digits apart: `2_000_000`."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return format_count(value) if isinstance(value, int) and abs(value) >= 10_000 else str(value)
+    return f"{value:_}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
 
 
 def server_words(documents: TrialDocuments) -> str:
@@ -158,6 +183,34 @@ def host_words(documents: TrialDocuments) -> str:
         host.virtualization,
     ]
     return ", ".join(part for part in parts if part)
+
+
+def data_words(load: LoadReport) -> str:
+    """How the data came to be there, and how large they are beside the host's memory."""
+    if load.reused:
+        words = f"reused: {load.reason}"
+    elif load.steps:
+        words = f"loaded: {load.reason}"
+    else:
+        words = load.reason
+    if load.data_bytes is None:
+        return words
+    words += f", {format_bytes(load.data_bytes)}"
+    if load.memory_bytes:
+        share = format_share(load.data_bytes / load.memory_bytes)
+        words += f" ({share} of the host's {format_bytes(load.memory_bytes)} of memory)"
+    return words
+
+
+def cpus_words(cpus: Sequence[int]) -> str:
+    """`CPU 3`, `CPUs 0 to 3`, `CPUs 0, 2 and 5`; no number: any."""
+    if not cpus:
+        return "any CPU"
+    if len(cpus) == 1:
+        return f"CPU {cpus[0]}"
+    if len(cpus) > 2 and list(cpus) == list(range(cpus[0], cpus[-1] + 1)):
+        return f"CPUs {cpus[0]} to {cpus[-1]}"
+    return f"CPUs {', '.join(str(cpu) for cpu in cpus[:-1])} and {cpus[-1]}"
 
 
 def durability_words(durability: Durability) -> str:

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from pgdyno.errors import PgdynoError
-from pgdyno.model import CheckResult
+from pgdyno.model import CheckResult, SettingValue, TableSize
+from pgdyno.reports.documents import read_run
 from pgdyno.reports.html import write_report
+from pgdyno.reports.inventory import inventory
 from tests.builders import RunOptions, build_run
 
 pytestmark = pytest.mark.unit
@@ -181,3 +183,38 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     run = build_run(tmp_path, RunOptions(empty=True))
     with pytest.raises(PgdynoError, match="cannot write the report"):
         write_report(run, tmp_path / "missing" / "report.html")
+
+
+def test_notices_are_told(tmp_path: Path) -> None:
+    run = build_run(tmp_path, RunOptions(duration_s=3, warmup_s=0))
+    stored = run.trials[0]
+    notices = ("observer of disk was left out: <no> diskstats",)
+    stored.write("trial.json", stored.trial.model_copy(update={"notices": notices}))
+    page = Page(write_report(run, tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert f"Notice: {notices[0]}" in page.text
+
+
+def test_what_nobody_asked_about_is_folded_away(tmp_path: Path) -> None:
+    run = build_run(tmp_path, RunOptions(duration_s=3, warmup_s=0))
+    stored = run.trials[0]
+    settings, sizes, environment = stored.settings, stored.sizes, stored.environment
+    assert settings is not None and sizes is not None and environment is not None
+    derived = SettingValue(name="data_directory", value="/d", default=None, source="override")
+    asked = SettingValue(name="fsync", value="off", default="on", source="command line")
+    stored.write("settings.json", settings.model_copy(update={"non_default": (asked, derived)}))
+    toast = TableSize(
+        schema_name="public", name="pg_toast_1", kind="toast", table="user_info", bytes=0
+    )
+    books = TableSize(schema_name="pgdyno", name="state", kind="table", bytes=8192)
+    data = TableSize(schema_name="public", name="user_info", kind="table", bytes=8192)
+    stored.write("sizes.json", sizes.model_copy(update={"before": (toast, books, data)}))
+    base = environment.storage[0].model_copy(update={"folder": "/d", "free_bytes": 5})
+    wal = base.model_copy(update={"folder": "/d/pg_wal", "free_bytes": 4})
+    other = base.model_copy(update={"folder": "/e", "device": "/dev/other"})
+    stored.write("environment.json", environment.model_copy(update={"storage": (base, wal, other)}))
+    found = inventory(read_run(run).trials[0])
+    assert (found.settings, found.derived_settings) == ((asked,), (derived,))
+    own = [row.table for row in found.side_sizes]
+    assert toast in own and books in own
+    assert data in [row.table for row in found.sizes]
+    assert [folders for folders, _ in found.storage] == [("/d", "/d/pg_wal"), ("/e",)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pgdyno.contract import Failed, Series
 from pgdyno.experiment.store import Run
 from pgdyno.reports.terminal import as_json, render_summary
 from tests.builders import RunOptions, build_run
@@ -37,7 +38,7 @@ def test_the_summary_says_what_ran_and_what_it_found(run: Run) -> None:
     assert summary is not None
     words = " ".join(text.split())
     for part in (
-        "userlogin (users=2 000 000, shards=2, transactions=both)",
+        "userlogin (users=2_000_000, shards=2, transactions=both)",
         "16 clients, closed loop, prepared protocol, 6.0 s after 2.0 s of warm-up",
         "PostgreSQL 15.18",
         "AMD EPYC 7763",
@@ -55,7 +56,7 @@ def test_the_summary_says_what_ran_and_what_it_found(run: Run) -> None:
         "pg_prewarm",
         "fsync is on and full_page_writes is on",
         "users, logins",
-        "pgdyno rerun k7m2qd",
+        f"pgdyno rerun {run.folder}",
     ):
         assert part in words, part
     assert str(run.folder) in text
@@ -81,6 +82,57 @@ def test_plain_without_a_terminal_and_coloured_with_one(run: Run) -> None:
     assert "\x1b" in printed(run, force_terminal=True, color_system="standard")
     bare = re.sub(r"\x1b\[[\d;]*m", "", printed(run, force_terminal=True, color_system="standard"))
     assert bare == printed(run)
+
+
+def test_runs_that_are_looked_for_are_repeated_by_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = printed(build_run(Path("runs"), RunOptions(duration_s=3, warmup_s=0)))
+    assert re.search(r"again +pgdyno rerun k7m2qd$", text, re.M)
+
+
+def test_notices_are_told(tmp_path: Path) -> None:
+    run = build_run(tmp_path, RunOptions(duration_s=3, warmup_s=0))
+    stored = run.trials[0]
+    said = "observer of disk was left out: /proc/diskstats [x]\x1b[31m"
+    stored.write("trial.json", stored.trial.model_copy(update={"notices": (said,)}))
+    assert "notice: observer of disk was left out: /proc/diskstats [x]␛[31m" in printed(run)
+    assert as_json(run)["trials"][0]["notices"] == [said]
+
+
+def test_a_trial_without_a_success_shows_no_times(tmp_path: Path) -> None:
+    run = build_run(tmp_path, RunOptions(duration_s=3, warmup_s=0))
+    stored = run.trials[0]
+    summary = stored.summary
+    assert summary is not None
+    none = summary.times.service.model_copy(update=dict.fromkeys(Series.model_fields, 0))
+    failed = summary.measurement.model_copy(
+        update={"committed": 0, "failed": Failed(other=summary.measurement.scheduled)}
+    )
+    statement = summary.statements[0].model_copy(update={"time": none, "errors": 1_234_567})
+    stored.write(
+        "summary.json",
+        summary.model_copy(
+            update={
+                "measurement": failed,
+                "times": summary.times.model_copy(update={"service": none}),
+                "statements": (statement,),
+            }
+        ),
+    )
+    text = printed(run)
+    assert "No transaction was committed in 3.0 s." in text
+    assert "0.000" not in text
+    # A number as wide as its column still stands apart from its neighbour.
+    assert re.search(r" 1 234 567$", text, re.M)
+
+
+def test_quantities_are_not_torn_apart(run: Run) -> None:
+    for width in range(60, 100):
+        for line in printed(run, width).splitlines():
+            assert not re.match(r"\s+\d{3}(\.\d)?/s\b", line), (width, line)
+            assert not re.match(r"\s+(ms|tps|GB)\b.*[a-z]{4}", line.replace("ms   ", "")), line
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
