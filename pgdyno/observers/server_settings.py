@@ -16,6 +16,10 @@ from pgdyno.observers.session import Session
 
 HIDDEN: Final = "(hidden)"
 _OWN_SESSION: Final = frozenset({"client", "session"})
+# Follow from what our session asked for, whatever their source says.
+_OWN_TRANSACTION: Final = frozenset(
+    {"transaction_read_only", "transaction_isolation", "transaction_deferrable"}
+)
 _SECRET_NAME: Final = re.compile(r"password|passphrase|secret|token|api_?key|credential", re.I)
 _SECRET_IN_CONNINFO: Final = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.|'')*'|\S+)", re.I)
 _SECRET_IN_URI: Final = re.compile(r"(\w+://[^:/@\s]*:)[^@\s]*@")
@@ -38,13 +42,13 @@ def read_settings(session: Session) -> Settings:
 
 def settings_from(rows: Sequence[Row], version_num: int) -> Settings:
     """Settings from the rows of the question `settings`."""
-    values = [_value(row) for row in rows if row["source"] not in _OWN_SESSION]
-    shown = {value.name: value.value for value in values}
-    differing = [
-        _value(row)
+    rows = [
+        row
         for row in rows
-        if row["source"] not in _OWN_SESSION and row["setting"] != row["compiled_in"]
+        if row["source"] not in _OWN_SESSION and row["name"] not in _OWN_TRANSACTION
     ]
+    shown = {value.name: value.value for value in map(_value, rows)}
+    differing = [_value(row) for row in rows if row["setting"] != row["compiled_in"]]
     return Settings(
         server_version=shown.get("server_version", str(version_num)),
         server_version_num=version_num,

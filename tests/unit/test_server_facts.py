@@ -29,6 +29,7 @@ def test_only_what_differs_and_is_not_our_own_session() -> None:
             row("shared_buffers", "32768", "16384", unit="8kB", shown="256MB"),
             row("application_name", "pgdyno observer", "", source="client"),
             row("data_directory", "/data", None, source="override"),
+            row("transaction_read_only", "on", "off", source="override"),
             row("server_version", "18.4", "18.4", source="default"),
         ],
         180004,
