@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import shutil
 import signal
 import sysconfig
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,14 +23,16 @@ from pydantic import ValidationError
 from pgdyno.contract import ClosedLoop, Interval, Load, OpenLoop, Plan, Summary, TransactionType
 from pgdyno.errors import PgdynoError, Problems
 from pgdyno.hosts.base import Command, Host, Process
+from pgdyno.hosts.following import NOTHING_YET, Lines, engine_words
 from pgdyno.model import LoadChoice
 from pgdyno.servers.base import Server
 
 EngineState = Literal["connecting", "warmup", "measuring", "draining", "done"]
-StatusInvalid = 2
+_STATUS_INVALID = 2
 
 # Beyond its own deadlines the engine gets this long to write its files before it is killed.
 _GRACE_S = 20.0
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +108,11 @@ def check_plan(plan: Plan, host: Host) -> None:
         completed = host.run(
             Command(words=[str(find_engine()), "check", str(path)]), deadline_s=30.0
         )
-    if completed.status == StatusInvalid:
-        text = _own_words(completed.error)
+    if completed.status == _STATUS_INVALID:
+        text = engine_words(completed.error)
         raise Problems(text.splitlines(), hint=None)
     if completed.status != 0:
-        raise PgdynoError(f"the engine could not check its plan: {_own_words(completed.error)}")
+        raise PgdynoError(f"the engine could not check its plan: {engine_words(completed.error)}")
 
 
 def run_engine(plan: Plan, server: Server, host: Host, listener: Listener) -> EngineEnd:
@@ -141,41 +141,33 @@ def run_engine(plan: Plan, server: Server, host: Host, listener: Listener) -> En
     summary = (
         Summary.model_validate_json(summary_file.read_bytes()) if summary_file.exists() else None
     )
-    error = _own_words(log.read_text(errors="replace")) if log.exists() else ""
+    error = engine_words(log.read_text(errors="replace")) if log.exists() else ""
     return EngineEnd(status=status, summary=summary, error=error or None)
 
 
 def _follow(process: Process, deadline_s: float | None, listener: Listener) -> int:
     """Pass events on until the engine has ended; enforce the deadline."""
-    lines: queue.Queue[bytes | None] = queue.Queue()
-    threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
+    lines = Lines(process)
     end = None if deadline_s is None else time.monotonic() + deadline_s
     interrupted = False
     while True:
         try:
-            line = lines.get(timeout=0.5)
+            line = lines.take(_POLL_S)
             if line is None:
                 return process.wait(deadline_s=_GRACE_S)
-            _tell(line, listener)
-        except queue.Empty:
-            if end is not None and time.monotonic() > end:
+            if line != NOTHING_YET:
+                _tell(line, listener)
+            elif end is not None and time.monotonic() > end:
                 process.send(signal.SIGKILL)
                 raise PgdynoError(
                     f"the engine did not end within {deadline_s:.0f} s and was killed",
                     hint="what it measured until then is in intervals.jsonl of the trial's folder",
-                ) from None
+                )
         except KeyboardInterrupt:
             if interrupted:
                 raise
             interrupted = True
             process.send(signal.SIGINT)
-
-
-def _read_lines(process: Process, lines: queue.Queue[bytes | None]) -> None:
-    if process.output is not None:
-        for line in process.output:
-            lines.put(line)
-    lines.put(None)
 
 
 def _tell(line: bytes, listener: Listener) -> None:
@@ -202,13 +194,3 @@ def _shape(load: LoadChoice) -> Load:
     if load.rate_per_s is not None:
         return OpenLoop(rate_per_s=load.rate_per_s)
     return ClosedLoop(think_time_s=load.think_time_s)
-
-
-def _own_words(text: str) -> str:
-    """The engine's messages without its name and level: what went wrong, then hints."""
-    kept = []
-    for line in text.splitlines():
-        words = line.removeprefix("pgdyno-engine: ").removeprefix("error: ")
-        if words.strip():
-            kept.append(words)
-    return "\n".join(kept)

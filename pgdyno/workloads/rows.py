@@ -6,10 +6,8 @@ written and its lines are read. Ctrl-C reaches it as SIGINT, whereupon it cancel
 
 from __future__ import annotations
 
-import queue
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pydantic import ValidationError
 from pgdyno.contract import LoadPlan, LoadProgress
 from pgdyno.errors import PgdynoError
 from pgdyno.hosts.base import Command, Host, Process
+from pgdyno.hosts.following import NOTHING_YET, Lines, engine_words
 from pgdyno.workloads.target import Target
 
 _POLL_S = 0.25
@@ -56,33 +55,21 @@ def fill(
             raise
         if status != 0:
             said = log.read_text(encoding="utf-8", errors="replace").strip()
-            raise PgdynoError(_own_words(said) or f"loading rows ended with status {status}")
+            raise PgdynoError(engine_words(said) or f"loading rows ended with status {status}")
 
 
 def _follow(process: Process, progress: Callable[[LoadProgress], None]) -> int:
     """Pass progress on until the engine has ended; its status."""
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
-    while True:
-        try:
-            line = lines.get(timeout=_POLL_S)
-        except queue.Empty:
+    lines = Lines(process)
+    while (line := lines.take(_POLL_S)) is not None:
+        if line == NOTHING_YET:
             continue
-        if line is None:
-            return process.wait(deadline_s=_END_DEADLINE_S)
         try:
             progress(LoadProgress.model_validate_json(line))
         except ValidationError:
             # A line of another kind is for people who run the engine by hand.
             continue
-
-
-def _read_lines(process: Process, lines: queue.SimpleQueue[bytes | None]) -> None:
-    if process.output is not None:
-        with process.output as output:
-            for line in output:
-                lines.put(line)
-    lines.put(None)
+    return process.wait(deadline_s=_END_DEADLINE_S)
 
 
 def _interrupt(process: Process) -> None:
@@ -94,11 +81,3 @@ def _interrupt(process: Process) -> None:
     if process.status() is None:
         process.send(signal.SIGKILL)
         process.wait(deadline_s=_END_DEADLINE_S)
-
-
-def _own_words(text: str) -> str:
-    """The engine's message without its name and level."""
-    lines = [
-        line.removeprefix("pgdyno-engine: ").removeprefix("error: ") for line in text.splitlines()
-    ]
-    return "\n".join(line for line in lines if line.strip())
