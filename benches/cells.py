@@ -44,8 +44,8 @@ def _at_least(limit: float) -> Bar:
     return Bar(limit=limit, at_most=False)
 
 
-_NO_WORSE = Bar(limit=1.0, at_most=True, beyond_noise=True)
-_NO_LESS = Bar(limit=1.0, at_most=False, beyond_noise=True)
+_NO_WORSE = Bar(limit=1.0, at_most=True, but_for_noise=True)
+_NO_LESS = Bar(limit=1.0, at_most=False, but_for_noise=True)
 
 _CPU_BARS: dict[Transport, dict[int, Bar]] = {
     "unix": {1: _NO_WORSE, 16: _at_most(0.70), 64: _at_most(0.50), 256: _at_most(0.60)},

@@ -25,7 +25,7 @@ _T_975 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
 )
-Judgement = Literal["met", "missed", "undecided"]
+Judgement = Literal["met", "missed", "undecided", "within noise"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What the ratio must be. `beyond_noise`: only an interval wholly on the wrong side misses."""
+    """What the ratio must be. `but_for_noise`: an interval around the limit is within the bar."""
 
     limit: float
     at_most: bool
-    beyond_noise: bool = False
+    but_for_noise: bool = False
 
     def judge(self, found: Comparison) -> Judgement:
         """Met, missed, or undecided where the interval has the limit inside."""
@@ -54,11 +54,11 @@ class Bar:
             return "met"
         if sign * best > sign * self.limit:
             return "missed"
-        return "met" if self.beyond_noise else "undecided"
+        return "within noise" if self.but_for_noise else "undecided"
 
     def __str__(self) -> str:
         words = f"{'≤' if self.at_most else '≥'} {self.limit:g}"
-        return f"{words}, but for noise" if self.beyond_noise else words
+        return f"{words}, but for noise" if self.but_for_noise else words
 
 
 def compare(ours: Sequence[float], peers: Sequence[float]) -> Comparison:

@@ -18,8 +18,7 @@ from pgdyno.engine import find_engine
 from pgdyno.errors import PgdynoError
 from pgdyno.workloads.definition import ResolvedWorkload
 
-# With a log of every transaction pgbench would be busy writing; a tenth gives the same percentile.
-LOG_SAMPLING = 0.1
+_LOGGED_MIN = 1000
 _PROGRESS = re.compile(r"^progress: ([\d.]+) s, ([\d.]+) tps", re.MULTILINE)
 _seeds = itertools.count(20130101)
 
@@ -107,10 +106,11 @@ class Pgbench:
             words = [str(self.program), "-n", "-M", "prepared", "-P", "1"]
             words += ["-c", str(task.clients), "-j", str(threads)]
             words += ["-T", str(task.warmup_s + task.duration_s), *_script_words(task, folder)]
-            if task.logs_times:
-                words += ["-l", f"--sampling-rate={LOG_SAMPLING}"]
+            logs = task.logged_share > 0
+            if logs:
+                words += ["-l", f"--sampling-rate={task.logged_share:g}"]
             ended = run([*words, task.conninfo], _secrets(task), Path(folder), task.deadline_s)
-            p99_us = _logged_p99_us(Path(folder), task.warmup_s) if task.logs_times else None
+            p99_us = _logged_p99_us(Path(folder), task.warmup_s) if logs else None
         seconds = [
             float(tps)
             for at, tps in _PROGRESS.findall(ended.error)
@@ -195,7 +195,7 @@ def _logged_p99_us(folder: Path, warmup_s: float) -> float:
             ended.append((int(fields[4]) + int(fields[5]) / 1e6, int(fields[2])))
     begin_s = min(at_s for at_s, _ in ended)
     times_us = sorted(time_us for at_s, time_us in ended if at_s > begin_s + warmup_s)
-    if len(times_us) < 1000:
+    if len(times_us) < _LOGGED_MIN:
         raise PgdynoError(f"pgbench logged {len(times_us)} transactions: too few for a p99")
     return float(times_us[int(len(times_us) * 0.99)])
 

@@ -21,7 +21,8 @@ _SPARE_S = 60.0
 class Task:
     """What every contestant of a cell does. `threads` 0: by the contestant's own rule.
 
-    `logs_times`: percentiles are wanted, so a contestant that can only log them does.
+    `logged_share` above 0: percentiles are wanted, so a contestant that can only log its times logs
+    this share of them.
     """
 
     workload: ResolvedWorkload
@@ -31,7 +32,7 @@ class Task:
     threads: int
     warmup_s: int
     duration_s: int
-    logs_times: bool = False
+    logged_share: float = 0.0
 
     @property
     def deadline_s(self) -> float:
