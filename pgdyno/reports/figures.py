@@ -68,6 +68,11 @@ def visible(text: str) -> str:
     return " ".join(text.split()).translate(_CONTROLS)
 
 
+def prose(text: str) -> str:
+    """Text of a sentence, made visible, in which no line breaks inside a quantity."""
+    return _TOGETHER.sub(_NO_BREAK, visible(text))
+
+
 def wrapped(text: str, width: int) -> str:
     """Text in lines of at most `width` characters that never break inside a quantity.
 

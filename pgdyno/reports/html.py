@@ -145,9 +145,10 @@ def trial_view(documents: TrialDocuments) -> TrialView:
 
 def _over_time(key: str, documents: TrialDocuments, axis: TimeAxis) -> Chart:
     several = slices(documents.intervals)
+    response = response_panel(axis, several)
     panels = (
         throughput_panel(axis, several),
-        response_panel(axis, several),
+        *([response] if response else ()),
         *resource_panels(documents, axis),
     )
     wall_ns = axis.zero_wall_unix_ns
@@ -220,6 +221,7 @@ def _environment() -> Environment:
         moment=figures.moment,
         ms=figures.milliseconds,
         per_s=format_per_s,
+        prose=figures.prose,
         rate=figures.rate,
         share=format_share,
         time_ns=format_duration_ns,

@@ -101,7 +101,7 @@ def _from_summary(documents: TrialDocuments, summary: Summary) -> Measured:
         service=_filled(summary.times.service),
         lag=summary.times.lag,
         spread=spread_of(intervals),
-        fairness=fairness(summary.clients),
+        fairness=_fairness(summary),
         engine_cost=_engine_cost(summary, measured_s),
         littles_law=littles_law.check(summary, plan.load, intervals) if plan else None,
     )
@@ -216,6 +216,13 @@ def spread_of(intervals: Iterable[Interval]) -> Spread | None:
         mean_per_s=statistics.fmean(rates),
         stddev_per_s=statistics.stdev(rates),
     )
+
+
+def _fairness(summary: Summary) -> Fairness | None:
+    """How evenly transactions fell to clients; None where there was nothing to share."""
+    if len(summary.clients) < 2 or not summary.measurement.committed:
+        return None
+    return fairness(summary.clients)
 
 
 def _engine_cost(summary: Summary, measured_s: float) -> EngineCost | None:

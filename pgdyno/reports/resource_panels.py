@@ -6,7 +6,8 @@ a device that stood still, gives no panel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pgdyno.reports.charts import Line, Panel
@@ -137,9 +138,12 @@ def _bytes_panel(words: tuple[str, str, str], several: list[_Series]) -> Panel |
 
 
 def _panel(words: tuple[str, str, str, str], several: list[_Series]) -> Panel | None:
-    """A panel of (key, title, unit, about), its lines on the union of their times."""
+    """A panel of (key, title, unit, about), its lines on the union of their times.
+
+    None where nothing is known or everything stood still.
+    """
     filled = [one for one in several if any(v is not None for v in one.values.values())]
-    if not filled:
+    if not filled or not any(v for one in filled for v in one.values.values()):
         return None
     key, title, unit, about = words
     times = sorted({time_s for one in filled for time_s in one.values})
@@ -148,13 +152,30 @@ def _panel(words: tuple[str, str, str, str], several: list[_Series]) -> Panel | 
             label=one.label,
             about=one.about,
             colour=one.colour,
-            values=[one.values.get(time_s) for time_s in times],
+            values=_at(times, one.values),
         )
         for one in filled
     )
     return Panel(
         key=key, title=title, about=about, unit=unit, scale="linear", horizontal=times, lines=lines
     )
+
+
+def _at(times: Sequence[float], values: dict[float, float | None]) -> list[float | None]:
+    """A line's value at every time, also where only other lines were sampled.
+
+    A rate stands at the end of the time it covers, so in between it is that of the next sample.
+
+    >>> _at([1, 2, 3, 4, 5], {2: 7.0, 4: 9.0})
+    [None, 7.0, 9.0, 9.0, None]
+    """
+    own = sorted(values)
+    found: list[float | None] = []
+    for time_s in times:
+        following = bisect_left(own, time_s)
+        covered = following < len(own) and (following > 0 or own[0] == time_s)
+        found.append(values[own[following]] if covered else None)
+    return found
 
 
 def _sum(first: float | None, second: float | None) -> float | None:

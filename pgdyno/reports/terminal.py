@@ -104,7 +104,7 @@ def _figures(documents: TrialDocuments, measured: Measured, of: int) -> list[tup
         found.append(("", f"{with_connect} with connecting counted in"))
     found.append(("server commits", f"{rate(measured.server_commits_per_s)}/s"))
     found.append(("transactions", _partition(measured)))
-    if measured.fairness is not None and measured.fairness.clients > 1:
+    if measured.fairness is not None:
         fair = measured.fairness
         found.append(
             (

@@ -144,8 +144,13 @@ def throughput_panel(axis: TimeAxis, several: Sequence[Slice]) -> Panel:
     )
 
 
-def response_panel(axis: TimeAxis, several: Sequence[Slice]) -> Panel:
-    """Percentiles of response time in milliseconds, each from its interval's own histogram."""
+def response_panel(axis: TimeAxis, several: Sequence[Slice]) -> Panel | None:
+    """Percentiles of response time in milliseconds, each from its interval's own histogram.
+
+    None where no transaction was committed.
+    """
+    if not any(one.response for one in several):
+        return None
     lines = [
         Line(
             label=name,

@@ -22,12 +22,12 @@ from pgdyno.observers.process import ProcessObserver
 from pgdyno.reports import wording
 from pgdyno.reports.charts import encode_values
 from pgdyno.reports.documents import read_run
-from pgdyno.reports.figures import milliseconds, moment, rate, visible
+from pgdyno.reports.figures import milliseconds, moment, prose, rate, visible
 from pgdyno.reports.measured import committed_per_s, measure, spread_of
 from pgdyno.reports.observed import thinned
 from pgdyno.reports.resource_panels import resource_panels
 from pgdyno.reports.resources import TRAFFIC, host_cpus, role_cpus, traffic
-from pgdyno.reports.timeline import slices, time_axis
+from pgdyno.reports.timeline import response_panel, slices, time_axis
 from pgdyno.stats.rates import CPU_KINDS
 from tests.builders import RunOptions, build_run
 
@@ -312,3 +312,24 @@ def test_rows_of_one_sample_share_their_place_on_the_axis(tmp_path: Path) -> Non
     assert len(panel.lines) == 2
     for line in panel.lines:
         assert None not in line.values
+
+
+def test_a_trial_without_a_success_has_no_response_panel_and_no_fairness(tmp_path: Path) -> None:
+    documents = documents_of(tmp_path)
+    summary = documents.summary
+    assert summary is not None and measure(documents).fairness is not None
+    failed = summary.measurement.model_copy(update={"committed": 0})
+    documents = replace(documents, summary=summary.model_copy(update={"measurement": failed}))
+    assert measure(documents).fairness is None
+    axis = time_axis(documents)
+    assert axis is not None
+    several = [replace(one, response=None) for one in slices(documents.intervals)]
+    assert response_panel(axis, several) is None
+    assert response_panel(axis, slices(documents.intervals)) is not None
+
+
+def test_sentences_keep_quantities_whole() -> None:
+    assert (
+        prose("users = 200 000 in 4.2 ms, 2 tables")
+        == "users = 200\u00a0000 in 4.2\u00a0ms, 2 tables"
+    )
