@@ -13,7 +13,7 @@ from rich.table import Table
 from pgdyno.calibration.measure import Calibrating, calibrate
 from pgdyno.calibration.store import Answer, Calibration, generator_of, keep
 from pgdyno.cli.options import COUNT, DURATION, Assignment, json_option
-from pgdyno.cli.words import name_parameters
+from pgdyno.cli.parameters import WorkloadCommand
 from pgdyno.contract import Plan
 from pgdyno.engine import build_plan, check_plan, find_engine
 from pgdyno.errors import InvalidInput
@@ -30,17 +30,8 @@ _DEFAULT_WORKLOAD = "select-only"
 _BUSY_ENOUGH = 0.7
 
 
-class CalibrateCommand(click.Command):
-    """A command whose unknown long options are parameters of the workload."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite the words, then parse as click does."""
-        known = {option for param in self.get_params(ctx) for option in param.opts}
-        return super().parse_args(ctx, name_parameters(args, known))
-
-
 @click.command(
-    cls=CalibrateCommand, name="calibrate", short_help="Measure the load generator itself."
+    cls=WorkloadCommand, name="calibrate", short_help="Measure the load generator itself."
 )
 @click.argument("workload", default=_DEFAULT_WORKLOAD)
 @click.option(
@@ -75,7 +66,7 @@ class CalibrateCommand(click.Command):
 @click.option("--row-bytes", type=COUNT, default=4, show_default=True, help="Bytes of each row.")
 @json_option
 def calibrate_command(workload: str, **options: Any) -> None:
-    r"""Measure what the load generator can do with WORKLOAD's statements, against a null server.
+    """Measure what the load generator can do with WORKLOAD's statements, against a null server.
 
     The null server answers at once with constant rows, so what is measured is the generator alone:
     the ceiling of any result on this machine. It is kept, and later runs of the same load are
@@ -84,7 +75,7 @@ def calibrate_command(workload: str, **options: Any) -> None:
     \b
       pgdyno calibrate
       pgdyno calibrate userlogin --clients 64
-    """
+    """  # noqa: D301  (click reads the escape)
     plan = _plan(workload, options)
     if options["duration_s"] <= 0:
         raise InvalidInput("--time must be above zero")

@@ -12,7 +12,7 @@ import click
 from pgdyno import __version__
 from pgdyno.cli.execute import Execution, execute
 from pgdyno.cli.options import COUNT, DURATION, RATE, Assignment, json_option, output_option
-from pgdyno.cli.words import name_parameters
+from pgdyno.cli.parameters import WorkloadCommand
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.store import new_id
 from pgdyno.model import Experiment, LoadChoice, SystemChoice, Variant, WorkloadChoice
@@ -20,17 +20,7 @@ from pgdyno.workloads import catalog
 from pgdyno.workloads.resolving import resolve
 
 
-class RunCommand(click.Command):
-    """A command whose unknown long options are parameters of the workload."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite the words, then parse as click does."""
-        known = {option for param in self.get_params(ctx) for option in param.opts}
-        known |= {option for param in self.get_params(ctx) for option in param.secondary_opts}
-        return super().parse_args(ctx, name_parameters(args, known))
-
-
-@click.command(cls=RunCommand, short_help="Run a workload and report.")
+@click.command(cls=WorkloadCommand, short_help="Run a workload and report.")
 @click.argument("workload")
 @click.option(
     "-p",
@@ -38,7 +28,7 @@ class RunCommand(click.Command):
     type=Assignment(),
     multiple=True,
     metavar="NAME=VALUE",
-    help="Workload parameter; --NAME VALUE is the short form. See: pgdyno workloads NAME.",
+    help="Workload parameter; --NAME VALUE is the short form. See: pgdyno run WORKLOAD --help.",
 )
 @click.option(
     "--mix",
@@ -75,7 +65,13 @@ class RunCommand(click.Command):
     default=None,
     help="Length of the measurement.  [default: 60s]",
 )
-@click.option("-t", "--transactions", type=COUNT, help="Transactions per client instead of a time.")
+@click.option(
+    "-t",
+    "--transactions-per-client",
+    "transactions",
+    type=COUNT,
+    help="Length as a number of transactions of each client, instead of a time.",
+)
 @click.option(
     "--warmup",
     "warmup_s",
@@ -97,6 +93,7 @@ class RunCommand(click.Command):
     "think_time_s",
     type=DURATION,
     default="0s",
+    show_default=True,
     help="Pause of a client between two transactions.",
 )
 @click.option(
@@ -117,7 +114,7 @@ class RunCommand(click.Command):
 @output_option
 @json_option
 def run(workload: str, output: Path, **options: Any) -> None:
-    r"""Run WORKLOAD: a name (see pgdyno workloads), a folder, or a .sql file in pgbench's language.
+    """Run WORKLOAD: a name (see pgdyno workloads), a folder, or a .sql file in pgbench's language.
 
     Without --dsn a private PostgreSQL is started, used and removed. Every number, with all that is
     needed to repeat it, is kept in a folder below --output.
@@ -127,7 +124,7 @@ def run(workload: str, output: Path, **options: Any) -> None:
       pgdyno run userlogin --users 100_000 --clients 4 --time 10s
       pgdyno run tpcb --scale 50 --set shared_buffers=1GB --pg 18
       pgdyno run my-transaction.sql --dsn "host=db.example dbname=app"
-    """
+    """  # noqa: D301  (click reads the escape)
     found = catalog.find(workload)
     weights = _weights(options["mix"])
     resolved = resolve(found, dict(options["param"]), weights=weights)
@@ -192,15 +189,20 @@ def _system(options: dict[str, Any]) -> SystemChoice:
 def _load(options: dict[str, Any]) -> LoadChoice:
     """The load asked for."""
     if options["transactions"] is not None and options["duration_s"] is not None:
-        raise InvalidInput("--time and --transactions cannot be used together", hint="give one")
+        raise InvalidInput(
+            "--time and --transactions-per-client cannot be used together", hint="give one"
+        )
     if options["rate_per_s"] is not None and options["think_time_s"]:
         raise InvalidInput(
             "--rate and --think-time cannot be used together",
             hint="with a rate, arrivals do not wait for a client's thinking",
         )
     counted = options["transactions"] is not None
-    positive = {"--clients": options["clients"], "--transactions": options["transactions"]}
-    positive["--time"] = options["duration_s"]
+    positive = {
+        "--clients": options["clients"],
+        "--transactions-per-client": options["transactions"],
+        "--time": options["duration_s"],
+    }
     for name, value in positive.items():
         if value is not None and value <= 0:
             raise InvalidInput(f"{name} must be above zero")

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pgdyno.cli.options import json_option
+from pgdyno.cli.parameters import default_of, option_of, values_of
 from pgdyno.workloads import catalog
-from pgdyno.workloads.definition import Parameter, Workload
+from pgdyno.workloads.definition import Workload
 from pgdyno.workloads.resolving import resolve
 
 
@@ -61,8 +62,8 @@ def _print_one(workload: Workload) -> None:
         for title in ("parameter", "default", "values", "what it is"):
             table.add_column(title)
         for name, parameter in workload.parameters.items():
-            option = "--" + name.replace("_", "-")
-            table.add_row(option, str(parameter.default), _values(parameter), parameter.about)
+            described = (default_of(parameter), values_of(parameter), parameter.about)
+            table.add_row(option_of(name), *described)
         click.echo()
         console.print(table)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -72,14 +73,3 @@ def _print_one(workload: Workload) -> None:
         table.add_row(kind.name, str(kind.weight))
     click.echo()
     console.print(table)
-
-
-def _values(parameter: Parameter) -> str:
-    """What a parameter may be, in few words."""
-    if parameter.choices:
-        return " | ".join(parameter.choices)
-    low = "" if parameter.min is None else f"{parameter.min:g}"
-    high = "" if parameter.max is None else f"{parameter.max:g}"
-    limits = f" {low}…{high}" if low or high else ""
-    unit = f" {parameter.unit}" if parameter.unit else ""
-    return f"{parameter.type}{limits}{unit}"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.pg
         (("noop", "--clients", "zero"), 2, "'zero' is not a whole number"),
         (("noop", "--clients", "0"), 2, "--clients must be above zero"),
         (("noop", "--time", "fast"), 2, "'fast' is not a duration"),
-        (("noop", "--time", "5s", "--transactions", "5"), 2, "cannot be used together"),
+        (("noop", "--time", "5s", "--transactions-per-client", "5"), 2, "cannot be used together"),
         (("noop", "--mix", "nope=1"), 2, "nope"),
         (("noop", "--pg", "7.4"), 2, "7.4"),
         (("noop", "--set", "shared_bufers=1GB"), 2, "shared_buffers"),
