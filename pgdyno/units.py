@@ -115,6 +115,11 @@ def format_count(count: float) -> str:
     return f"{count:,.0f}".replace(",", " ")
 
 
+def format_counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 client`, `2 000 clients`."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def format_per_s(rate: float) -> str:
     """A rate with as many digits as help: `14 506.3/s`, `0.52/s`."""
     return f"{format_count(rate)}/s" if rate >= 100_000 else f"{rate:,.1f}/s".replace(",", " ")
