@@ -21,7 +21,13 @@ from pgdyno.hosts.local import Local
 from pgdyno.model import LoadChoice
 from pgdyno.observers.environment import host_facts
 from pgdyno.servers.orphans import state_folder
-from pgdyno.units import format_count, format_duration_ns, format_per_s, format_share
+from pgdyno.units import (
+    format_count,
+    format_counted,
+    format_duration_ns,
+    format_per_s,
+    format_share,
+)
 from pgdyno.workloads import catalog
 from pgdyno.workloads.resolving import resolve
 
@@ -126,8 +132,11 @@ def show(calibration: Calibration, path: Path) -> None:
     """The calibration for people."""
     ceiling = calibration.ceiling
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_row("load", f"{calibration.name}, {calibration.protocol}, {ceiling.clients} clients")
-    threads = "1 thread" if ceiling.threads == 1 else f"{ceiling.threads} threads"
+    table.add_row(
+        "load",
+        f"{calibration.name}, {calibration.protocol}, {format_counted(ceiling.clients, 'client')}",
+    )
+    threads = format_counted(ceiling.threads, "thread")
     table.add_row("engine", f"{threads}, {ceiling.reactor}")
     table.add_row("ceiling", f"{format_per_s(ceiling.per_core_per_s)} transactions per core")
     table.add_row("cost", f"{format_duration_ns(ceiling.cpu_ns_per_transaction)} of CPU each")

@@ -9,7 +9,7 @@ import click
 from pgdyno.cli.options import output_option
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.store import list_runs, remove_run, run_bytes
-from pgdyno.units import format_bytes
+from pgdyno.units import format_bytes, format_counted
 
 
 @click.command(short_help="Delete old runs.")
@@ -29,4 +29,4 @@ def prune(output: Path, keep: int | None, *, everything: bool, dry_run: bool) ->
         click.echo(f"{'would delete' if dry_run else 'deleted'} {run.folder}")
         if not dry_run:
             remove_run(run)
-    click.echo(f"{len(doomed)} runs, {format_bytes(freed)}")
+    click.echo(f"{format_counted(len(doomed), 'run')}, {format_bytes(freed)}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgdyno.model import Durability, DurabilityClass, StorageFacts
-from pgdyno.units import format_count
+from pgdyno.units import format_counted
 
 _MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs"})
 _ATOMIC_PAGE_FILESYSTEMS: Final = frozenset({"zfs"})
@@ -116,7 +116,7 @@ def classify(facts: DurabilityFacts) -> Durability:
             durability_class="none",
             because=(
                 "no row of a user table changed, and the whole server gave out "
-                f"{_counted(written.transaction_ids, 'transaction id')}",
+                f"{format_counted(written.transaction_ids, 'transaction id')}",
             ),
         )
     unlogged = tuple(
@@ -255,13 +255,7 @@ def _writing_evidence(written: Written | None, unlogged: tuple[str, ...]) -> Ite
         yield "whether anything was written is unknown"
         return
     tables = sum(1 for table in written.tables if table.rows_changed)
-    yield (
-        f"changed: {_counted(written.rows_changed, 'row')} of {_counted(tables, 'table')}; "
-        f"given out: {_counted(written.transaction_ids, 'transaction id')}"
-    )
+    rows = f"{format_counted(written.rows_changed, 'row')} of {format_counted(tables, 'table')}"
+    yield f"changed: {rows}; given out: {format_counted(written.transaction_ids, 'transaction id')}"
     if unlogged:
         yield f"unlogged, and empty after a crash: {', '.join(unlogged)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"

@@ -18,6 +18,7 @@ from pgdyno.observers.postgres import postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
 from pgdyno.observers.watch import Watching, collect, watch
 from pgdyno.servers.base import Server
+from pgdyno.units import format_counted
 
 
 @dataclass(slots=True)
@@ -81,11 +82,11 @@ class _Follower:
         self._engine.pid = pid
 
     def _state(self, state: EngineState) -> None:
-        clients = self._plan.clients
+        clients = format_counted(self._plan.clients, "client")
         if state == "warmup":
-            self._begin("warmup", f"warming up with {clients} clients", self._plan.warmup_s)
+            self._begin("warmup", f"warming up with {clients}", self._plan.warmup_s)
         elif state == "measuring":
-            self._begin("measure", f"measuring with {clients} clients", self._plan.duration_s)
+            self._begin("measure", f"measuring with {clients}", self._plan.duration_s)
         elif state == "draining":
             # One more sample at the exact end of the measurement, before the clients go.
             self._watching.sample_now()

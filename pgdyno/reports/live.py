@@ -17,10 +17,11 @@ from pgdyno.experiment.phases import ABOUT
 from pgdyno.experiment.progress import Progress as Watcher
 from pgdyno.experiment.progress import Step
 from pgdyno.model import PhaseName
-from pgdyno.units import format_duration_ns, format_duration_s, format_per_s
+from pgdyno.units import format_count, format_duration_ns, format_duration_s, format_per_s
 
 # Without a terminal a line this often is enough to see that it lives.
 _PLAIN_EVERY_S = 5.0
+_NOTHING_LEFT_S = 0.5
 
 
 def new_live(stream: TextIO = sys.stderr) -> Watcher:
@@ -33,9 +34,15 @@ def interval_text(interval: Interval) -> str:
     length_s = (interval.end_ns - interval.begin_ns) / 1e9
     times = interval.times.response or interval.times.service
     rate = interval.counters.committed / length_s if length_s > 0 else 0.0
-    text = f"{format_per_s(rate)}, p99 {format_duration_ns(times.p99_ns)}"
-    failed = interval.counters.failed.total + interval.counters.unknown
-    return f"{text}, {failed} failed" if failed else text
+    parts = [format_per_s(rate)]
+    if times.count:
+        parts.append(f"p99 {format_duration_ns(times.p99_ns)}")
+    failed, unknown = interval.counters.failed.total, interval.counters.unknown
+    if failed:
+        parts.append(f"{format_count(failed)} failed")
+    if unknown:
+        parts.append(f"{format_count(unknown)} unknown")
+    return ", ".join(parts)
 
 
 class Plain:
@@ -127,6 +134,6 @@ class Moving:
 
 
 def _step_text(step: Step) -> str:
-    if step.left_s is None:
+    if step.left_s is None or step.left_s < _NOTHING_LEFT_S:
         return step.text
     return f"{step.text}, {format_duration_s(step.left_s)} left"

@@ -26,6 +26,7 @@ from pgdyno.reports.timeline import time_axis
 from pgdyno.units import (
     format_bytes,
     format_count,
+    format_counted,
     format_duration_s,
     format_share,
 )
@@ -299,7 +300,7 @@ def _checks(console: Console, checks: tuple[CheckResult, ...]) -> None:
     held = [check for check in checks if check.verdict == "held"]
     if held:
         names = ", ".join(dict.fromkeys(visible(check.check) for check in held))
-        rules = "1 rule" if len(held) == 1 else f"{len(held)} rules"
+        rules = format_counted(len(held), "rule")
         table.add_row(Text("held", style=_VERDICT_STYLES["held"]), Text(rules), "", Text(names))
     for check in (each for each in checks if each.verdict != "held"):
         table.add_row(

@@ -24,6 +24,7 @@ from pgdyno.reports.terms import DURABILITY_COSTS, DURABILITY_NAMES
 from pgdyno.units import (
     format_bytes,
     format_count,
+    format_counted,
     format_duration_ns,
     format_duration_s,
     format_per_s,
@@ -163,9 +164,9 @@ def load_words(load: LoadChoice, plan: Plan | None) -> str:
     if load.duration_s is not None:
         long = format_duration_s(load.duration_s)
     else:
-        long = f"{format_count(load.transactions_per_client or 0)} transactions a client"
+        long = f"{format_counted(load.transactions_per_client or 0, 'transaction')} a client"
     warmup = f" after {format_duration_s(load.warmup_s)} of warm-up" if load.warmup_s else ""
-    clients = "1 client" if load.clients == 1 else f"{format_count(load.clients)} clients"
+    clients = format_counted(load.clients, "client")
     seed = f", seed {plan.seed}" if plan else ""
     return f"{clients}, {how}, {load.protocol} protocol, {long}{warmup}{seed}"
 
