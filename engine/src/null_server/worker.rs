@@ -112,8 +112,6 @@ impl<'a> Worker<'a> {
             if drips {
                 self.drip()?;
             }
-            self.counted.statements = self.reply.statements;
-            self.counted.ready = self.reply.ready;
             self.inbox.publish(&self.counted);
         }
         Ok(())
@@ -239,6 +237,10 @@ impl<'a> Worker<'a> {
             if had_started && self.misbehaviour.is_some() {
                 self.spoil(connection);
             }
+            // Shown before it is sent: who has an answer finds it in the counts.
+            self.counted.statements = self.reply.statements;
+            self.counted.ready = self.reply.ready;
+            self.inbox.publish(&self.counted);
             let fate = self.send(connection, slot)?;
             if fate == Fate::Closes || progress.stop != Stop::Full || !connection.unsent.is_empty()
             {
