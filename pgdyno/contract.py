@@ -17,6 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 CONTRACT_VERSION = 1
 
+# What the engine reads and writes in a trial's folder anyway.
+ENGINE_FILES = frozenset(
+    {
+        "plan.json",
+        "summary.json",
+        "intervals.jsonl",
+        "history.jsonl",
+        "transactions.hlog",
+        "statements.hlog",
+    }
+)
+
 
 class Noun(BaseModel):
     """Base of everything that is written to disk: frozen, and closed to unknown names."""
@@ -27,6 +39,9 @@ class Noun(BaseModel):
 Protocol = Literal["simple", "extended", "prepared"]
 EngineOutcome = Literal["completed", "interrupted", "aborted"]
 EnginePhase = Literal["warmup", "measurement"]
+TransactionOutcome = Literal[
+    "committed", "serialization", "deadlock", "other", "connection", "unknown", "in_flight_at_end"
+]
 
 
 class Failure(Noun):
@@ -67,6 +82,43 @@ class OpenLoop(Noun):
 Load = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
 
 
+class Retry(Noun):
+    """Whether a transaction that failed by serialization or deadlock is tried again.
+
+    A try draws the same random numbers as the first one, and keeps what earlier ones assigned to
+    variables, as pgbench does. Its time counts. No try begins after the end of the measurement.
+    """
+
+    max_tries: int = Field(ge=0, lt=2**32, description="the first one included; 0: no limit")
+    max_time_s: float | None = Field(
+        default=None, gt=0, description="no try begins later than this after the intended start"
+    )
+
+
+class Reconnect(Noun):
+    """How a client connects again: at once, then after pauses that double."""
+
+    first_pause_s: float = Field(default=0.05, gt=0)
+    longest_pause_s: float = Field(default=1.0, gt=0)
+    attempt_s: float = Field(default=10.0, gt=0, description="how long one attempt may take")
+    give_up_s: float = Field(
+        default=60.0, gt=0, description="a client without a session for this long ends"
+    )
+
+
+class TransactionLog(Noun):
+    """A sample of transactions, one `LoggedTransaction` a line."""
+
+    rate: float = Field(gt=0, le=1, description="share of transactions")
+    file: str = Field(default="transactions.log.jsonl", pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")
+
+    @model_validator(mode="after")
+    def _not_ours(self) -> Self:
+        if self.file in ENGINE_FILES:
+            raise ValueError(f"transaction_log.file must not be the engine's own {self.file}")
+        return self
+
+
 class Plan(Noun):
     """What the engine is told: `plan.json`. Exactly one of the two lengths is given."""
 
@@ -87,7 +139,20 @@ class Plan(Noun):
     transactions_per_client: int | None = Field(default=None, ge=1)
     interval_s: float = Field(default=1.0, gt=0)
     connect_deadline_s: float = Field(default=30.0, gt=0)
+    min_clients: int | None = Field(
+        default=None,
+        ge=1,
+        description="clients that must have a session at the start; None: one, and none refused",
+    )
     drain_deadline_s: float = Field(default=30.0, gt=0)
+    statement_timeout_s: float | None = Field(
+        default=None, gt=0, description="a request that takes longer is cancelled"
+    )
+    retry: Retry | None = None
+    on_connection_loss: Literal["abort", "reconnect"] = "abort"
+    reconnect: Reconnect = Reconnect()
+    transaction_log: TransactionLog | None = None
+    history: bool = Field(default=False, description="write `history.jsonl`")
     variables: dict[str, str] = Field(default_factory=dict, description="as pgbench's -D")
     transaction_types: tuple[TransactionType, ...] = Field(min_length=1)
     session_settings: tuple[str, ...] = Field(
@@ -100,6 +165,12 @@ class Plan(Noun):
     def _one_length(self) -> Self:
         if (self.duration_s is None) == (self.transactions_per_client is None):
             raise ValueError("give either duration_s or transactions_per_client")
+        return self
+
+    @model_validator(mode="after")
+    def _enough_clients(self) -> Self:
+        if self.min_clients is not None and self.min_clients > self.clients:
+            raise ValueError("min_clients must be at most clients")
         return self
 
 
@@ -219,6 +290,7 @@ class StatementResult(Noun):
     time: Series
     rows: int
     errors: int
+    copy_bytes: int = Field(default=0, description="bytes of COPY data the server sent")
 
 
 class ErrorSeen(Noun):
@@ -232,6 +304,28 @@ class ErrorSeen(Noun):
     count: int
     first_ns: int
     last_ns: int
+
+
+class Outage(Noun):
+    """Connections were lost: from the first one until all lost ones had a session again.
+
+    The two successes bound the longest time in which no client committed anything, from the last
+    commit before the loss to the first one after all was restored.
+    """
+
+    lost_ns: int
+    connections_lost: int
+    attempts: int = Field(description="attempts to connect again")
+    restored_ns: int | None = None
+    last_success_ns: int | None = None
+    first_success_ns: int | None = None
+
+    @property
+    def without_commit_s(self) -> float | None:
+        """The longest time without a commit; None where it had no begin or no end."""
+        if self.last_success_ns is None or self.first_success_ns is None:
+            return None
+        return (self.first_success_ns - self.last_success_ns) / 1e9
 
 
 class ClientResult(Noun):
@@ -275,6 +369,12 @@ class Summary(Noun):
     statements: tuple[StatementResult, ...]
     clients: tuple[ClientResult, ...]
     errors: tuple[ErrorSeen, ...]
+    outages: tuple[Outage, ...] = ()
+    notices: int = Field(default=0, description="notices and warnings to clients at work")
+    statement_timeouts: int = Field(default=0, description="requests cancelled for their time")
+    transaction_log_dropped: int = Field(
+        default=0, description="lines the sampled log lacks because the writer could not keep up"
+    )
     own_cost: OwnCost | None = None
 
     @property
@@ -327,10 +427,42 @@ class Interval(Noun):
     counters: Counters
     server_commits: int
     in_flight: int
+    clients_connected: int | None = Field(
+        default=None, description="clients with a session at its end"
+    )
     times: Times
     types: dict[str, IntervalType]
     cpu_user_ns: int
     cpu_sys_ns: int
+
+
+class LoggedTransaction(Noun):
+    """One line of the sampled log: a transaction that ended, however it did."""
+
+    client: int
+    transaction_type: str
+    phase: EnginePhase
+    outcome: TransactionOutcome
+    tries: int
+    intended_start_ns: int
+    actual_start_ns: int
+    end_ns: int
+
+
+class HistoryEvent(Noun):
+    """One line of `history.jsonl`: a try of a transaction began or ended.
+
+    `sequence` numbers the tries of a client from 1, the warm-up included. `acknowledged`: the
+    server answered everything; `failed`: it did not commit, or not as a whole; `unknown`: a message
+    that could commit was sent and no answer came. Lines of one client are in order; a try without
+    a second line was under way when the engine was killed: its outcome is unknown, too.
+    """
+
+    client: int
+    sequence: int
+    event: Literal["begin", "acknowledged", "failed", "unknown"]
+    transaction_type: str
+    at_ns: int
 
 
 class LoadSection(Noun):

@@ -2,6 +2,10 @@
 //!
 //! A changed shape raises `CONTRACT_VERSION` in both halves.
 
+mod policies;
+
+pub use policies::{OnConnectionLoss, Reconnect, Retry, TransactionLog};
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -138,9 +142,32 @@ pub struct Plan {
     /// Seconds for all clients to connect.
     #[serde(default = "half_minute")]
     pub connect_deadline_s: f64,
+    /// Clients that must have a session at the start, whatever became of the others. None: a client may only be
+    /// missing because it had no answer by the connect deadline, and at least one must have a session.
+    #[serde(default)]
+    pub min_clients: Option<usize>,
     /// Seconds for transactions in flight at the end.
     #[serde(default = "half_minute")]
     pub drain_deadline_s: f64,
+    /// Seconds a request may take before it is cancelled; as long again without an answer, and the connection is
+    /// closed. None: no limit.
+    #[serde(default)]
+    pub statement_timeout_s: Option<f64>,
+    /// None: no transaction is tried again.
+    #[serde(default)]
+    pub retry: Option<Retry>,
+    /// What a client does that lost its connection.
+    #[serde(default)]
+    pub on_connection_loss: OnConnectionLoss,
+    /// How it connects again.
+    #[serde(default)]
+    pub reconnect: Reconnect,
+    /// A sample of transactions, one line each.
+    #[serde(default)]
+    pub transaction_log: Option<TransactionLog>,
+    /// Whether `history.jsonl` is written: begin and end of every try of every transaction.
+    #[serde(default)]
+    pub history: bool,
     /// Script variables, as pgbench's `-D`.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
@@ -235,6 +262,16 @@ impl Plan {
                 format!("rate_per_s must be above 0, not {rate_per_s}"),
             );
         }
+        require(
+            self.min_clients
+                .is_none_or(|least| (1..=self.clients).contains(&least)),
+            "min_clients must be at least 1 and at most clients".into(),
+        );
+        problems.extend(
+            self.transaction_log
+                .iter()
+                .flat_map(TransactionLog::problems),
+        );
         problems.extend(self.mix_problems());
         problems
     }
@@ -285,7 +322,25 @@ impl Plan {
             ("interval_s", self.interval_s, false),
             ("connect_deadline_s", self.connect_deadline_s, false),
             ("drain_deadline_s", self.drain_deadline_s, false),
+            (
+                "reconnect.first_pause_s",
+                self.reconnect.first_pause_s,
+                false,
+            ),
+            (
+                "reconnect.longest_pause_s",
+                self.reconnect.longest_pause_s,
+                false,
+            ),
+            ("reconnect.attempt_s", self.reconnect.attempt_s, false),
+            ("reconnect.give_up_s", self.reconnect.give_up_s, false),
         ];
+        if let Some(statement_timeout_s) = self.statement_timeout_s {
+            times.push(("statement_timeout_s", statement_timeout_s, false));
+        }
+        if let Some(max_time_s) = self.retry.and_then(|retry| retry.max_time_s) {
+            times.push(("retry.max_time_s", max_time_s, false));
+        }
         if let Some(duration_s) = self.duration_s {
             times.push(("duration_s", duration_s, false));
         }
@@ -316,6 +371,22 @@ mod tests {
             (plan.protocol, plan.reactor, plan.seed)
         );
         assert_eq!(Load::Closed { think_time_s: 0.0 }, plan.load);
+        assert_eq!(
+            (
+                None,
+                OnConnectionLoss::Abort,
+                Reconnect::default(),
+                None,
+                false
+            ),
+            (
+                plan.retry,
+                plan.on_connection_loss,
+                plan.reconnect,
+                plan.statement_timeout_s,
+                plan.history
+            )
+        );
         assert_eq!(
             (1.0, 30.0, 30.0),
             (
@@ -349,8 +420,20 @@ mod tests {
         plan.transaction_types
             .push(plan.transaction_types[0].clone());
         plan.transaction_types[0].name = "a b".into();
+        plan.min_clients = Some(9);
+        plan.statement_timeout_s = Some(0.0);
+        plan.reconnect.give_up_s = f64::NAN;
+        plan.transaction_log = Some(TransactionLog {
+            rate: 1.5,
+            file: "../summary.json".into(),
+        });
         let problems = plan.validate();
         for part in [
+            "min_clients",
+            "statement_timeout_s",
+            "give_up_s",
+            "log.rate",
+            "log.file",
             "version is 9",
             "exactly one of",
             "warmup_s",
