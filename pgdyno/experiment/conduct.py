@@ -212,9 +212,8 @@ class Conduct:
     def _heard(self, status: LoadStatus) -> None:
         text = status.text
         if status.rows_total and status.share is not None:
-            rows = f"{format_count(status.rows_done)} of {format_count(status.rows_total)}"
             rate = f", {format_count(status.rows_per_s)}/s" if status.rows_per_s else ""
-            text = f"{text}: {rows} ({status.share:.0%}){rate}"
+            text = f"{text}: {status.share:.0%} of {format_count(status.rows_total)}{rate}"
         self.progress.step(Step(text=text, share=status.share, left_s=status.left_s))
 
     def _checking(self, name: str, share: float) -> None:

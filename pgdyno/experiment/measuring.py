@@ -20,6 +20,9 @@ from pgdyno.observers.watch import Watching, collect, watch
 from pgdyno.servers.base import Server
 from pgdyno.units import format_counted
 
+# The rate of what is left of an interval when a phase ends tells nothing below this share of one.
+_TELLING = 0.5
+
 
 @dataclass(slots=True)
 class EnginePid:
@@ -97,6 +100,8 @@ class _Follower:
         self._length_s, self._began_s = length_s, time.monotonic()
 
     def _interval(self, interval: Interval) -> None:
+        if interval.end_ns - interval.begin_ns < _TELLING * self._plan.interval_s * 1e9:
+            return
         passed_s = time.monotonic() - self._began_s
         if self._length_s:
             share = min(passed_s / self._length_s, 1.0)

@@ -1,10 +1,8 @@
-"""The phases of a trial, as data: what they are called, what they are for, which of them apply."""
+"""The phases of a trial, as data: their names, what they are for, how they begin and end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pgdyno.model import LoadChoice, Phase, PhaseName, Trial
+from pgdyno.model import Phase, PhaseName, Trial
 
 ABOUT: dict[PhaseName, str] = {
     "provision": "starting the server",
@@ -18,14 +16,9 @@ ABOUT: dict[PhaseName, str] = {
 }
 
 
-def phases_of(load: LoadChoice) -> tuple[PhaseName, ...]:
-    """The phases a trial with this load goes through, in order."""
-    skipped: set[PhaseName] = set()
-    if not load.prewarm:
-        skipped.add("prewarm")
-    if load.warmup_s == 0:
-        skipped.add("warmup")
-    return tuple(name for name in ABOUT if name not in skipped)
+def spoken(name: PhaseName) -> str:
+    """A phase's name as people write it: `warm-up`."""
+    return "warm-up" if name == "warmup" else name
 
 
 def begin_phase(trial: Trial, name: PhaseName, at_s: float) -> Trial:
@@ -39,11 +32,3 @@ def end_phase(trial: Trial, at_s: float, note: str | None = None) -> Trial:
         return trial
     ended = trial.phases[-1].model_copy(update={"end_s": at_s, "note": note})
     return trial.model_copy(update={"phases": (*trial.phases[:-1], ended)})
-
-
-def duration_s(phases: Sequence[Phase], name: PhaseName) -> float | None:
-    """Seconds a phase took; None where it did not run or did not end."""
-    for phase in phases:
-        if phase.name == name and phase.end_s is not None:
-            return phase.end_s - phase.begin_s
-    return None

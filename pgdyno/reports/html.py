@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from pgdyno.contract import StatementResult, Summary, TransactionTypeResult
 from pgdyno.errors import PgdynoError
+from pgdyno.experiment.phases import spoken
 from pgdyno.experiment.store import Run
 from pgdyno.reports import figures, wording
 from pgdyno.reports.charts import Panel, encode_panel
@@ -112,6 +113,7 @@ def render(documents: RunDocuments) -> str:
         style_hash=_hash(style),
         script_hash=_hash(script),
         words=wording,
+        spoken=spoken,
         titles=TITLES,
         durability_names=DURABILITY_NAMES,
         most_sizes=MOST_SIZES,

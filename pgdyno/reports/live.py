@@ -11,9 +11,10 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 from pgdyno.contract import Interval
-from pgdyno.experiment.phases import ABOUT
+from pgdyno.experiment.phases import ABOUT, spoken
 from pgdyno.experiment.progress import Progress as Watcher
 from pgdyno.experiment.progress import Step
 from pgdyno.model import PhaseName
@@ -22,6 +23,7 @@ from pgdyno.units import format_count, format_duration_ns, format_duration_s, fo
 # Without a terminal a line this often is enough to see that it lives.
 _PLAIN_EVERY_S = 5.0
 _NOTHING_LEFT_S = 0.5
+_ROOMY = 100
 
 
 def new_live(stream: TextIO = sys.stderr) -> Watcher:
@@ -56,13 +58,13 @@ class Plain:
     def phase(self, name: PhaseName, note: str) -> None:
         """Say that a phase begins."""
         self._phase, self._said_at_s = name, time.monotonic()
-        self._say(f"{name}: {note or ABOUT[name]}")
+        self._say(f"{spoken(name)}: {note or ABOUT[name]}")
 
     def step(self, step: Step) -> None:
         """Say how far it has come, not more often than every few seconds."""
         if time.monotonic() - self._said_at_s >= _PLAIN_EVERY_S:
             self._said_at_s = time.monotonic()
-            self._say(f"{self._phase}: {_step_text(step)}")
+            self._say(f"{self._name()}: {_step_text(step)}")
 
     def interval(self, interval: Interval, step: Step) -> None:
         """Say what the interval showed, not more often than every few seconds."""
@@ -75,6 +77,9 @@ class Plain:
     def end(self) -> None:
         """Nothing is left to close."""
 
+    def _name(self) -> str:
+        return spoken(self._phase) if self._phase is not None else "trial"
+
     def _say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
 
@@ -83,11 +88,13 @@ class Moving:
     """One line that moves: phase, bar, what is happening, time left; finished phases stay above."""
 
     def __init__(self, stream: TextIO) -> None:
+        console = Console(file=stream)
         self._progress = Progress(
-            TextColumn("{task.fields[phase]:<9}", style="bold"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}"),
-            console=Console(file=stream),
+            # In a narrow terminal the words give way before the phase does.
+            TextColumn("{task.fields[phase]:<9}", style="bold", table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=20 if console.width >= _ROOMY else 10),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, ratio=1)),
+            console=console,
             transient=True,
         )
         self._task: TaskID | None = None
@@ -100,7 +107,7 @@ class Moving:
         """Leave a line for the last phase and begin the next."""
         self._close()
         self._phase, self._began_s, self._last_text = name, time.monotonic(), note
-        self._task = self._progress.add_task(note or ABOUT[name], total=None, phase=name)
+        self._task = self._progress.add_task(note or ABOUT[name], total=None, phase=spoken(name))
 
     def step(self, step: Step) -> None:
         """Move the bar."""
@@ -127,7 +134,7 @@ class Moving:
     def _close(self) -> None:
         if self._task is not None and self._phase is not None:
             took = format_duration_s(time.monotonic() - self._began_s)
-            line = f"{self._phase:<9} {took:>12}  {self._last_text}".rstrip()
+            line = f"{spoken(self._phase):<9} {took:>12}  {self._last_text}".rstrip()
             self._progress.console.print(line, markup=False, highlight=False)
             self._progress.remove_task(self._task)
             self._task = None

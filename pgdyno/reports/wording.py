@@ -68,7 +68,7 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
     elif trial.outcome != "completed":
         why = f": {trial.reason}" if trial.reason else "."
         sentences.append(f"This trial {OUTCOME_WORDS[trial.outcome]}{why}")
-    if summary is not None and summary.outcome != "completed":
+    if summary is not None and summary.outcome != "completed" and not _told(documents):
         why = f": {summary.message}" if summary.message else "."
         sentences.append(f"The engine's work was {summary.outcome}{why}")
     broken = [one for one in documents.checks if one.verdict == "broken"]
@@ -87,6 +87,14 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
             "throughput counts only those that committed."
         )
     return tuple(sentences)
+
+
+def _told(documents: TrialDocuments) -> bool:
+    """Whether the trial's own reason says already how the engine's work ended."""
+    trial, summary = documents.trial, documents.summary
+    if summary is None or trial.outcome == summary.outcome == "interrupted":
+        return True
+    return bool(summary.message) and (summary.message or "") in (trial.reason or "")
 
 
 def anecdote(trials: int, spread: Spread | None) -> str:

@@ -180,7 +180,7 @@ class _Loading:
     def _rows_and_indexes(self) -> None:
         rows = self.workload.rows
         began_s = time.monotonic()
-        self.listener(LoadStatus(step="rows", text="loading rows", rows_total=rows, share=0.0))
+        self.listener(LoadStatus(step="rows", text="rows", rows_total=rows, share=0.0))
         self._fill()
         duration_s = time.monotonic() - began_s
         filled_bytes, _ = table_bytes(self.connection, self.tables)
@@ -292,7 +292,7 @@ class _RowsFollower:
         self._listener(
             LoadStatus(
                 step="rows",
-                text=f"loading rows of {line.section}",
+                text=f"rows of {line.section}",
                 rows_done=done,
                 rows_total=self._total,
                 rows_per_s=per_s,

@@ -333,3 +333,17 @@ def test_sentences_keep_quantities_whole() -> None:
         prose("users = 200 000 in 4.2 ms, 2 tables")
         == "users = 200\u00a0000 in 4.2\u00a0ms, 2 tables"
     )
+
+
+def test_an_interrupt_is_told_once(tmp_path: Path) -> None:
+    documents = documents_of(tmp_path, outcome="interrupted", reason="interrupted; kept")
+    summary = documents.summary
+    assert summary is not None
+    cut = summary.model_copy(update={"outcome": "interrupted", "message": "by a signal"})
+    told = wording.trouble(replace(documents, summary=cut), measure(documents))
+    assert [one for one in told if "interrupted" in one] == [
+        "This trial was interrupted: interrupted; kept"
+    ]
+    aborted = summary.model_copy(update={"outcome": "aborted", "message": "the server went away"})
+    told = wording.trouble(replace(documents, summary=aborted), measure(documents))
+    assert "The engine's work was aborted: the server went away" in told
