@@ -64,22 +64,77 @@ class TransactionType(Noun):
     failure: Failure | None = None
 
 
+ThinkTime = Literal["constant", "exponential"]
+Arrival = Literal["poisson", "constant"]
+_MOST_BACKLOG = 10_000_000
+
+
 class ClosedLoop(Noun):
     """A client starts its next transaction when its last one has finished and it has thought."""
 
     kind: Literal["closed"] = "closed"
-    think_time_s: float = Field(default=0.0, ge=0)
+    think_time_s: float = Field(default=0.0, ge=0, description="the mean pause")
+    think_time: ThinkTime = Field(default="constant", description="how pauses vary")
 
 
-class OpenLoop(Noun):
-    """Transactions arrive at `rate_per_s` whether or not earlier ones have finished."""
+class Stage(Noun):
+    """A part of an open load with a rate of its own: constant, or in a straight line to another."""
+
+    duration_s: float = Field(gt=0)
+    rate_per_s: float = Field(ge=0, description="at its begin")
+    end_rate_per_s: float | None = Field(default=None, ge=0, description="none: as at its begin")
+
+
+class Backlog(Noun):
+    """Bounds on the starts that are due while no client is free; what is beyond is `skipped`.
+
+    Several threads each keep to their share of `backlog_limit` (rounded up).
+    """
+
+    backlog_limit: int | None = Field(default=None, ge=1, le=_MOST_BACKLOG)
+    backlog_limit_s: float | None = Field(default=None, gt=0, description="longest wait of one")
+
+
+class OpenLoop(Backlog):
+    """Transactions arrive whether or not earlier ones have finished: at one rate or in stages.
+
+    Stages begin with the measurement; the warm-up goes at the rate the first one begins with, and
+    the rate the last one ends with stays. `shared`: any client that is free takes the next start;
+    `per_client`: each client has a schedule of its own at its part of the rate.
+    """
 
     kind: Literal["open"] = "open"
-    rate_per_s: float = Field(gt=0)
-    arrival: Literal["poisson", "constant"] = "poisson"
+    rate_per_s: float | None = Field(default=None, gt=0)
+    stages: tuple[Stage, ...] = ()
+    arrival: Arrival = "poisson"
+    schedule: Literal["shared", "per_client"] = "shared"
+
+    @model_validator(mode="after")
+    def _one_course(self) -> Self:
+        if (self.rate_per_s is None) != bool(self.stages):
+            raise ValueError("give either rate_per_s or stages")
+        rates = [rate for stage in self.stages for rate in (stage.rate_per_s, stage.end_rate_per_s)]
+        if self.stages and not any(rates):
+            raise ValueError("the rates of all stages are 0")
+        return self
 
 
-Load = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+class PartlyOpenLoop(Backlog):
+    """Sessions arrive at a rate; each is a client that does some transactions one after the other.
+
+    The first one's intended start is the arrival of its session, the others' when the client has
+    thought. Sessions share the clients' connections: none is opened or closed for one.
+    """
+
+    kind: Literal["partly_open"] = "partly_open"
+    sessions_per_s: float = Field(gt=0)
+    arrival: Arrival = "poisson"
+    transactions_per_session: int = Field(ge=1, lt=2**32)
+    think_time_s: float = Field(default=0.0, ge=0, description="the mean pause within a session")
+    think_time: ThinkTime = "constant"
+
+
+Load = Annotated[ClosedLoop | OpenLoop | PartlyOpenLoop, Field(discriminator="kind")]
 
 
 class Retry(Noun):
@@ -132,8 +187,14 @@ class Plan(Noun):
         default=(), description="CPUs to pin worker threads to; empty: none"
     )
     reactor: Literal["auto", "io_uring", "epoll"] = "auto"
+    receive: Literal["multishot", "oneshot"] = Field(
+        default="multishot", description="how io_uring receives"
+    )
     seed: int = Field(ge=0, lt=2**64)
     load: Load = ClosedLoop()
+    response_time_limit_s: float | None = Field(
+        default=None, gt=0, description="committed transactions above it are counted as late"
+    )
     warmup_s: float = Field(default=0.0, ge=0)
     duration_s: float | None = Field(default=None, gt=0)
     transactions_per_client: int | None = Field(default=None, ge=1)
@@ -199,6 +260,7 @@ class Counters(Noun):
     in_flight_at_end: int = 0
     retried: int = 0
     retries: int = 0
+    late: int = Field(default=0, description="of the committed: above response_time_limit_s")
 
 
 class Series(Noun):
@@ -336,13 +398,25 @@ class ClientResult(Noun):
 
 
 class OwnCost(Noun):
-    """What the measurement cost the engine itself (all its threads, from its begin to its end)."""
+    """What the measurement cost the engine itself, and how well it kept its own time.
+
+    All its threads, from begin to end of the measurement. `schedule_error` is how late timers that
+    nothing but the engine and its CPU could delay (starts for a waiting client, think times,
+    sleeps) were acted upon; waiting for a free client is not in it, as it is in the lag.
+    """
 
     cpu_user_ns: int
     cpu_sys_ns: int
     max_rss_bytes: int
     loops: int = Field(description="turns of the reactors")
     events: int = Field(description="completions handled; events / loops is the batch size")
+    run_delay_ns: int | None = Field(
+        default=None, description="worker threads were ready to run and waited for a CPU"
+    )
+    batch_sizes: tuple[int, ...] = Field(
+        default=(), description="turns that found 0, 1, 2-3, 4-7, 8-15, … completions"
+    )
+    schedule_error: Series | None = None
 
 
 class Summary(Noun):
@@ -392,6 +466,13 @@ class Summary(Noun):
         """
         measured_s = self.measured_s
         return self.measurement.committed / measured_s if measured_s else None
+
+    @property
+    def goodput_per_s(self) -> float | None:
+        """As `throughput_per_s`, without those above the plan's response time limit."""
+        measured_s = self.measured_s
+        in_time = self.measurement.committed - self.measurement.late
+        return in_time / measured_s if measured_s else None
 
     @property
     def throughput_with_connect_per_s(self) -> float | None:

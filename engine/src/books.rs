@@ -139,7 +139,10 @@ impl Books {
         self.turn_to(ended.end_ns);
         self.in_flight[phase.index()] -= 1;
         self.recordings[phase.index()].transaction(ended);
-        ended.outcome.count(&mut self.tallies[phase.index()]);
+        ended.count(
+            &mut self.tallies[phase.index()],
+            self.shape.response_time_limit_ns,
+        );
         if phase == Phase::Measurement && ended.outcome == TransactionOutcome::Committed {
             self.clients[client].committed += 1;
             self.clients[client].sum_service_ns +=
@@ -258,6 +261,7 @@ mod tests {
         transaction_types: 1,
         statements: 1,
         open_loop: false,
+        response_time_limit_ns: u64::MAX,
     };
     const TIMETABLE: Timetable = Timetable {
         warmup_begin_ns: 0,

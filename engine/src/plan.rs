@@ -2,8 +2,10 @@
 //!
 //! A changed shape raises `CONTRACT_VERSION` in both halves.
 
+mod load;
 mod policies;
 
+pub use load::{Arrival, ClosedLoad, Load, OpenLoad, PartlyOpenLoad, Sharing, Stage, ThinkTime};
 pub use policies::{OnConnectionLoss, Reconnect, Retry, TransactionLog};
 
 use std::collections::{BTreeMap, HashSet};
@@ -53,36 +55,6 @@ pub struct TransactionType {
     pub failure: Option<Failure>,
 }
 
-/// How starts are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrival {
-    /// Independent arrivals: exponential gaps.
-    Poisson,
-    /// Equal gaps.
-    Constant,
-}
-
-/// When transactions start.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Load {
-    /// The next one when the last one has finished and the client has thought.
-    Closed {
-        /// Pause between the end of one and the start of the next, in seconds.
-        #[serde(default)]
-        think_time_s: f64,
-    },
-    /// By a schedule, whether or not earlier ones have finished.
-    Open {
-        /// Arrivals per second over all clients.
-        rate_per_s: f64,
-        /// How they are spaced.
-        #[serde(default = "poisson")]
-        arrival: Arrival,
-    },
-}
-
 /// Which system interface moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -94,6 +66,17 @@ pub enum ReactorChoice {
     IoUring,
     /// epoll.
     Epoll,
+}
+
+/// How io_uring receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Receive {
+    /// One request for as long as the connection lives.
+    #[default]
+    Multishot,
+    /// A new request after each receive.
+    Oneshot,
 }
 
 /// What the engine is told to do. Exactly one of `duration_s` and `transactions_per_client` is given.
@@ -122,11 +105,17 @@ pub struct Plan {
     /// io_uring or epoll.
     #[serde(default = "auto")]
     pub reactor: ReactorChoice,
+    /// How io_uring receives.
+    #[serde(default)]
+    pub receive: Receive,
     /// Seed of every random choice.
     pub seed: u64,
     /// When transactions start.
-    #[serde(default = "closed")]
+    #[serde(default)]
     pub load: Load,
+    /// A committed transaction whose response took longer is counted as late.
+    #[serde(default)]
+    pub response_time_limit_s: Option<f64>,
     /// Seconds before the measurement begins.
     #[serde(default)]
     pub warmup_s: f64,
@@ -180,9 +169,6 @@ pub struct Plan {
     pub output_dir: PathBuf,
 }
 
-fn poisson() -> Arrival {
-    Arrival::Poisson
-}
 fn contract_version() -> u32 {
     CONTRACT_VERSION
 }
@@ -191,9 +177,6 @@ fn prepared() -> Protocol {
 }
 fn auto() -> ReactorChoice {
     ReactorChoice::Auto
-}
-fn closed() -> Load {
-    Load::Closed { think_time_s: 0.0 }
 }
 fn one_second() -> f64 {
     1.0
@@ -256,12 +239,6 @@ impl Plan {
                 ),
             );
         }
-        if let Load::Open { rate_per_s, .. } = self.load {
-            require(
-                rate_per_s.is_finite() && rate_per_s > 0.0,
-                format!("rate_per_s must be above 0, not {rate_per_s}"),
-            );
-        }
         require(
             self.min_clients
                 .is_none_or(|least| (1..=self.clients).contains(&least)),
@@ -272,6 +249,7 @@ impl Plan {
                 .iter()
                 .flat_map(TransactionLog::problems),
         );
+        problems.extend(self.load.problems());
         problems.extend(self.mix_problems());
         problems
     }
@@ -344,9 +322,10 @@ impl Plan {
         if let Some(duration_s) = self.duration_s {
             times.push(("duration_s", duration_s, false));
         }
-        if let Load::Closed { think_time_s } = self.load {
-            times.push(("think_time_s", think_time_s, true));
+        if let Some(limit_s) = self.response_time_limit_s {
+            times.push(("response_time_limit_s", limit_s, false));
         }
+        times.extend(self.load.times_s());
         times
     }
 }
@@ -370,7 +349,26 @@ mod tests {
             (Protocol::Prepared, ReactorChoice::Auto, u64::MAX),
             (plan.protocol, plan.reactor, plan.seed)
         );
-        assert_eq!(Load::Closed { think_time_s: 0.0 }, plan.load);
+        assert_eq!(
+            (Load::default(), None),
+            (plan.load, plan.response_time_limit_s)
+        );
+        assert_eq!(
+            (
+                None,
+                OnConnectionLoss::Abort,
+                Reconnect::default(),
+                None,
+                false
+            ),
+            (
+                plan.retry,
+                plan.on_connection_loss,
+                plan.reconnect,
+                plan.statement_timeout_s,
+                plan.history
+            )
+        );
         assert_eq!(
             (
                 None,
@@ -401,13 +399,7 @@ mod tests {
     fn open_load_and_unknown_fields() {
         let open =
             plan(r#", "duration_s": 1, "load": {"kind": "open", "rate_per_s": 100}"#).unwrap();
-        assert_eq!(
-            Load::Open {
-                rate_per_s: 100.0,
-                arrival: Arrival::Poisson
-            },
-            open.load
-        );
+        assert!(open.load.is_open());
         assert!(plan(r#", "load": {"kind": "open", "rate_per_s": 100, "burst": 1}"#).is_err());
         assert!(plan(r#", "clientz": 1"#).is_err());
     }

@@ -29,6 +29,16 @@ pub fn usage() -> Usage {
     }
 }
 
+/// Nanoseconds the calling thread was ready to run so far while it waited for a CPU, read without allocating; None
+/// where the kernel does not count them (CONFIG_SCHED_INFO). The second field of `schedstat`, see proc(5).
+pub fn run_delay_ns() -> Option<u64> {
+    let mut buffer = [0; 128];
+    let mut file = std::fs::File::open("/proc/thread-self/schedstat").ok()?;
+    let length = std::io::Read::read(&mut file, &mut buffer).ok()?;
+    let fields = std::str::from_utf8(&buffer[..length]).ok()?;
+    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The largest resident size since this program was executed, read without allocating. `ru_maxrss` would not do: it
 /// survives an exec, and so tells the size of a larger process that started this one.
 fn peak_resident_bytes() -> Option<u64> {

@@ -18,6 +18,8 @@ pub struct Shape {
     pub statements: usize,
     /// Whether starts are scheduled, so that lag and response time differ from service time.
     pub open_loop: bool,
+    /// A committed transaction is late when its response took longer.
+    pub response_time_limit_ns: u64,
 }
 
 /// Times of one transaction type's committed transactions.
@@ -57,6 +59,7 @@ pub struct Recording {
     pub types: Vec<TypeRecording>,
     /// In the order of `StatementId`.
     pub statements: Vec<StatementRecording>,
+    response_time_limit_ns: u64,
 }
 
 /// One ended transaction.
@@ -72,6 +75,17 @@ pub struct Ended {
     pub actual_start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
+}
+
+impl Ended {
+    /// Count it, by its outcome and by whether its response came in time.
+    #[inline]
+    pub fn count(&self, counters: &mut Counters, response_time_limit_ns: u64) {
+        self.outcome.count(counters);
+        let response_ns = self.end_ns.saturating_sub(self.intended_start_ns);
+        let committed = self.outcome == TransactionOutcome::Committed;
+        counters.late += u64::from(committed && response_ns > response_time_limit_ns);
+    }
 }
 
 impl TimesRecorder {
@@ -147,6 +161,7 @@ impl Recording {
             statements: (0..shape.statements)
                 .map(|_| StatementRecording::default())
                 .collect(),
+            response_time_limit_ns: shape.response_time_limit_ns,
         }
     }
 
@@ -154,7 +169,7 @@ impl Recording {
     #[inline]
     pub fn transaction(&mut self, ended: &Ended) {
         let of_type = &mut self.types[ended.transaction_type];
-        ended.outcome.count(&mut of_type.counters);
+        ended.count(&mut of_type.counters, self.response_time_limit_ns);
         if ended.outcome == TransactionOutcome::Committed {
             of_type.times.record(ended);
         }
@@ -245,6 +260,7 @@ mod tests {
         transaction_types: 2,
         statements: 3,
         open_loop: true,
+        response_time_limit_ns: 105,
     };
 
     fn ended(transaction_type: usize, outcome: TransactionOutcome, start_ns: u64) -> Ended {
@@ -262,6 +278,13 @@ mod tests {
         let mut recording = Recording::new(SHAPE);
         recording.transaction(&ended(1, TransactionOutcome::Committed, 5));
         let times = recording.times(SHAPE);
+        // 110 ns are above the limit of 105; a failed one is never late.
+        assert_eq!(
+            (1, 1),
+            (recording.counters().committed, recording.counters().late)
+        );
+        recording.transaction(&ended(1, TransactionOutcome::Unknown, 5));
+        assert_eq!(1, recording.counters().late);
         assert_eq!(
             (100, 10, 110),
             (

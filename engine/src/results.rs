@@ -89,6 +89,8 @@ pub struct Counters {
     pub retried: u64,
     /// Tries beyond the first.
     pub retries: u64,
+    /// Committed ones whose response took longer than the plan's limit.
+    pub late: u64,
 }
 
 impl Counters {
@@ -96,6 +98,7 @@ impl Counters {
     pub fn add_up(&self) -> bool {
         let ended = self.committed + self.failed.total() + self.unknown;
         self.scheduled == ended + self.skipped + self.in_flight_at_end
+            && self.late <= self.committed
     }
 }
 
@@ -113,6 +116,7 @@ impl AddAssign for Counters {
         self.in_flight_at_end += other.in_flight_at_end;
         self.retried += other.retried;
         self.retries += other.retries;
+        self.late += other.late;
         debug_assert!(self.add_up(), "{self:?} must add up");
     }
 }
@@ -247,8 +251,8 @@ pub struct ClientResult {
     pub sum_service_ns: u64,
 }
 
-/// What the measurement cost the engine itself.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+/// What the measurement cost the engine itself, and how well it kept its own time.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct OwnCost {
     /// Of all threads.
     pub cpu_user_ns: u64,
@@ -260,6 +264,12 @@ pub struct OwnCost {
     pub loops: u64,
     /// Completions handled.
     pub events: u64,
+    /// Worker threads were ready to run for so long and waited for a CPU; None where the kernel does not tell.
+    pub run_delay_ns: Option<u64>,
+    /// Turns by how many completions they found: none, one, 2–3, 4–7, 8–15, …
+    pub batch_sizes: Vec<u64>,
+    /// How late timers (starts, think times, sleeps) were acted upon; None where there was none.
+    pub schedule_error: Option<Series>,
 }
 
 /// `summary.json`.
@@ -360,11 +370,11 @@ mod tests {
     use proptest::prelude::*;
 
     prop_compose! {
-        fn counters()(parts in proptest::array::uniform10(0_u64..1 << 40)) -> Counters {
+        fn counters()(parts in proptest::array::uniform11(0_u64..1 << 40)) -> Counters {
             let failed = Failed { serialization: parts[0], deadlock: parts[1], other: parts[2], connection: parts[3] };
             let mut counters = Counters {
                 scheduled: 0, committed: parts[4], failed, unknown: parts[5], skipped: parts[6],
-                in_flight_at_end: parts[7], retried: parts[8], retries: parts[9],
+                in_flight_at_end: parts[7], retried: parts[8], retries: parts[9], late: parts[10].min(parts[4]),
             };
             counters.scheduled = parts[..8].iter().sum();
             counters

@@ -5,10 +5,25 @@
 //!      |── warm-up ────────|──────── measurement ────────|── in flight finish ─────|
 //! ```
 //!
-//! In a closed loop a start is intended when the client is free and has thought. In an open loop all clients of a
-//! worker share one sequence of intended starts; a free client takes the next one, be it due, overdue or to come.
+//! In a closed loop a start is intended when the client is free and has thought. In an open loop a free client takes the
+//! next intended start, be it due, overdue or to come: from the one schedule of all clients, of which each worker takes
+//! what is dealt to it, or from its own. In a partly open one that start begins a session of several transactions.
 
-use crate::plan::{Arrival, Load, Plan};
+mod arrivals;
+mod deal;
+mod grid;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use grid::Grid;
+
+use arrivals::{Arrivals, RateCurve};
+use deal::Deal;
+use queue::{BacklogLimit, Skipped, StartQueue};
+
+use crate::clock::seconds_to_ns;
+use crate::plan::{Arrival, ClosedLoad, Load, OpenLoad, PartlyOpenLoad, Plan, Sharing, ThinkTime};
 use crate::results::Phase;
 
 /// When which phase begins and ends.
@@ -49,57 +64,114 @@ impl Timetable {
     }
 }
 
+/// Which clients a schedule is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Number of the worker's first client.
+    pub first_client: usize,
+    /// Clients of this worker.
+    pub clients: usize,
+    /// Clients of all workers.
+    pub all_clients: usize,
+}
+
+/// Numbers from [0, 1), as often as they are wanted.
+pub type Draw = Box<dyn FnMut() -> f64>;
+
+/// Where chance comes from.
+pub struct Draws {
+    /// Spaces arrivals. Where all workers share a schedule, all of them must be given the same sequence.
+    pub arrivals: Draw,
+    /// Varies think times: this worker's own.
+    pub thinking: Draw,
+}
+
 /// The starts of one worker's clients.
 pub struct Schedule {
     timetable: Timetable,
     pace: Pace,
+    draws: Draws,
+    /// Starts that will never happen and that nobody has counted yet.
+    skipped: Skipped,
     /// A signal came: nothing starts from here on.
     stopped: bool,
 }
 
+/// Pauses of clients.
+#[derive(Clone, Copy, Debug)]
+struct Thinking {
+    mean_ns: f64,
+    variation: ThinkTime,
+}
+
+/// Who is how far within its session.
+#[derive(Debug)]
+struct Sessions {
+    transactions: u32,
+    thinking: Thinking,
+    /// By slot: transactions still to come.
+    left: Vec<u32>,
+}
+
 enum Pace {
-    Closed {
-        think_ns: u64,
-    },
+    Closed(Thinking),
     Open {
-        /// The next start nobody has taken. A fraction, so that rounding never changes the rate.
-        next_ns: f64,
-        gap_ns: f64,
-        arrival: Arrival,
-        draw: Box<dyn FnMut() -> f64>,
+        /// One for all clients, or one for each.
+        queues: Vec<StartQueue>,
+        sessions: Option<Sessions>,
     },
 }
 
+impl Thinking {
+    fn new(mean_s: f64, variation: ThinkTime) -> Self {
+        Self {
+            mean_ns: seconds_to_ns(mean_s) as f64,
+            variation,
+        }
+    }
+
+    fn draw_ns(&self, draw: &mut Draw) -> u64 {
+        match self.variation {
+            _ if self.mean_ns == 0.0 => 0,
+            ThinkTime::Constant => self.mean_ns as u64,
+            ThinkTime::Exponential => (-(1.0 - draw()).ln() * self.mean_ns) as u64,
+        }
+    }
+}
+
 impl Schedule {
-    /// For a worker that serves `share` (0 to 1) of all clients; `draw` gives numbers from [0, 1).
-    pub fn new(
-        load: Load,
-        timetable: Timetable,
-        share: f64,
-        draw: Box<dyn FnMut() -> f64>,
-    ) -> Self {
+    /// For a worker that serves a share of all clients.
+    pub fn new(load: &Load, timetable: Timetable, share: Share, mut draws: Draws) -> Self {
         let pace = match load {
-            Load::Closed { think_time_s } => Pace::Closed {
-                think_ns: crate::clock::seconds_to_ns(think_time_s),
+            Load::Closed(ClosedLoad {
+                think_time_s,
+                think_time,
+            }) => Pace::Closed(Thinking::new(*think_time_s, *think_time)),
+            Load::Open(open) => Pace::Open {
+                queues: open_queues(open, &timetable, share, &mut draws.arrivals),
+                sessions: None,
             },
-            Load::Open {
-                rate_per_s,
-                arrival,
-            } => Pace::Open {
-                next_ns: timetable.warmup_begin_ns as f64,
-                gap_ns: crate::clock::NS_PER_S as f64 / (rate_per_s * share),
-                arrival,
-                draw,
+            Load::PartlyOpen(partly) => Pace::Open {
+                queues: vec![session_queue(
+                    partly,
+                    &timetable,
+                    share,
+                    &mut draws.arrivals,
+                )],
+                sessions: Some(Sessions {
+                    transactions: partly.transactions_per_session,
+                    thinking: Thinking::new(partly.think_time_s, partly.think_time),
+                    left: vec![0; share.clients],
+                }),
             },
         };
-        let mut schedule = Self {
+        Self {
             timetable,
             pace,
+            draws,
+            skipped: [0; 2],
             stopped: false,
-        };
-        // The first arrival is one gap after the begin, as all others are after the one before.
-        schedule.advance();
-        schedule
+        }
     }
 
     /// When what is.
@@ -122,253 +194,156 @@ impl Schedule {
         self.stopped
     }
 
-    /// When a client that is free since `free_ns` is to start; it may lie in the past. None: never again.
-    pub fn take_start(&mut self, free_ns: u64) -> Option<u64> {
+    /// When the client at `slot`, free since `free_ns`, is to start; it may lie in the past. None: never again.
+    pub fn take_start(&mut self, slot: usize, free_ns: u64) -> Option<u64> {
         if self.stopped {
             return None;
         }
-        let intended_ns = match &self.pace {
-            Pace::Closed { think_ns } => free_ns + think_ns,
-            Pace::Open { next_ns, .. } => *next_ns as u64,
+        let (thinking, draw) = (&mut self.draws.thinking, &mut self.draws.arrivals);
+        let intended_ns = match &mut self.pace {
+            Pace::Closed(pause) => free_ns.saturating_add(pause.draw_ns(thinking)),
+            Pace::Open { queues, sessions } => match sessions {
+                Some(Sessions {
+                    thinking: pause,
+                    left,
+                    ..
+                }) if left[slot] > 0 => {
+                    left[slot] -= 1;
+                    free_ns.saturating_add(pause.draw_ns(thinking))
+                }
+                _ => {
+                    let queue = slot.min(queues.len() - 1);
+                    let start_ns =
+                        queues[queue].take(free_ns, &self.timetable, draw, &mut self.skipped)?;
+                    if let Some(sessions) = sessions {
+                        sessions.left[slot] = sessions.transactions - 1;
+                    }
+                    start_ns
+                }
+            },
         };
         self.timetable.phase_at(intended_ns)?;
-        self.advance();
         Some(intended_ns)
     }
 
-    /// Starts that were due before `now_ns` and that nobody has taken: one after the other, with their phase.
-    pub fn take_overdue(&mut self, now_ns: u64) -> Option<Phase> {
-        let Pace::Open { next_ns, .. } = &self.pace else {
-            return None;
-        };
-        let intended_ns = *next_ns as u64;
-        if intended_ns >= now_ns {
-            return None;
+    /// The client at `slot` cannot make the start it took: somebody else shall. (A session that has begun ends.)
+    pub fn give_back(&mut self, slot: usize, start_ns: u64) {
+        if let Pace::Open { queues, sessions } = &mut self.pace {
+            if let Some(sessions) = sessions {
+                let begun = sessions.left[slot] + 1 < sessions.transactions;
+                sessions.left[slot] = 0;
+                if begun {
+                    return;
+                }
+            }
+            let queue = slot.min(queues.len() - 1);
+            queues[queue].give_back(start_ns);
         }
-        let phase = self.timetable.phase_at(intended_ns)?;
-        self.advance();
+    }
+
+    /// Look at what has come due by `now_ns`: a backlog that is full must turn it away in time.
+    pub fn admit(&mut self, now_ns: u64) {
+        if let (false, Pace::Open { queues, .. }) = (self.stopped, &mut self.pace) {
+            for queue in queues {
+                queue.admit(
+                    now_ns,
+                    &self.timetable,
+                    &mut self.draws.arrivals,
+                    &mut self.skipped,
+                );
+            }
+        }
+    }
+
+    /// The end: starts that were due before `now_ns` and that nobody has taken never happen.
+    pub fn skip_overdue(&mut self, now_ns: u64) {
+        if let Pace::Open { queues, .. } = &mut self.pace {
+            for queue in queues {
+                queue.skip_overdue(
+                    now_ns,
+                    &self.timetable,
+                    &mut self.draws.arrivals,
+                    &mut self.skipped,
+                );
+            }
+        }
+    }
+
+    /// Starts skipped since this was last asked: one after the other, with their phase.
+    #[inline]
+    pub fn take_skipped(&mut self) -> Option<Phase> {
+        let phase = Phase::ALL
+            .into_iter()
+            .find(|phase| self.skipped[phase.index()] > 0)?;
+        self.skipped[phase.index()] -= 1;
         Some(phase)
     }
-
-    fn advance(&mut self) {
-        if let Pace::Open {
-            next_ns,
-            gap_ns,
-            arrival,
-            draw,
-        } = &mut self.pace
-        {
-            *next_ns += match arrival {
-                Arrival::Constant => *gap_ns,
-                // Inverse transform of the exponential distribution; 1 − u is never 0.
-                Arrival::Poisson => -(1.0 - draw()).ln() * *gap_ns,
-            };
-        }
-    }
 }
 
-/// The intervals results are written for: the same boundaries for every worker.
-///
-/// Each phase begins an interval of its own, so no interval lies in two phases.
-#[derive(Clone, Copy, Debug)]
-pub struct Grid {
-    timetable: Timetable,
-    interval_ns: u64,
-    begin_ns: u64,
-    index: u64,
-}
-
-impl Grid {
-    /// Standing in the first interval.
-    pub fn new(timetable: Timetable, interval_ns: u64) -> Self {
-        Self {
-            timetable,
-            interval_ns: interval_ns.max(1),
-            begin_ns: timetable.warmup_begin_ns,
-            index: 0,
-        }
-    }
-
-    /// Number of the current interval, from 0.
-    pub fn index(&self) -> u64 {
-        self.index
-    }
-
-    /// First instant of the current interval.
-    pub fn begin_ns(&self) -> u64 {
-        self.begin_ns
-    }
-
-    /// First instant after the current interval.
-    pub fn end_ns(&self) -> u64 {
-        let end_ns = self.begin_ns.saturating_add(self.interval_ns);
-        let cut = |boundary_ns: u64| {
-            if self.begin_ns < boundary_ns {
-                end_ns.min(boundary_ns)
-            } else {
-                end_ns
-            }
-        };
-        cut(self.timetable.measurement_begin_ns)
-            .min(cut(self.timetable.measurement_end_ns.unwrap_or(0)))
-    }
-
-    /// The phase the current interval lies in; what is in flight after the end belongs to the measurement.
-    pub fn phase(&self) -> Phase {
-        if self.begin_ns < self.timetable.measurement_begin_ns {
-            Phase::Warmup
-        } else {
-            Phase::Measurement
-        }
-    }
-
-    /// Go on to the next interval.
-    pub fn advance(&mut self) {
-        self.begin_ns = self.end_ns();
-        self.index += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const TIMETABLE: Timetable = Timetable {
-        warmup_begin_ns: 100,
-        measurement_begin_ns: 350,
-        measurement_end_ns: Some(1_000),
+/// The worker's part of a bound on all clients' backlog.
+fn backlog_limit(starts: Option<u64>, wait_s: Option<f64>, share: Share) -> BacklogLimit {
+    let part = |all: u64| {
+        let part = u128::from(all) * share.clients as u128;
+        part.div_ceil(share.all_clients as u128) as usize
     };
-
-    fn never() -> Box<dyn FnMut() -> f64> {
-        Box::new(|| unreachable!("a closed loop draws nothing"))
+    BacklogLimit {
+        starts: starts.map(part),
+        wait_ns: wait_s.map(seconds_to_ns),
     }
+}
 
-    fn open(rate_per_s: f64, arrival: Arrival, timetable: Timetable, draws: u64) -> Schedule {
-        let mut state = draws;
-        let draw = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1_u64 << 53) as f64
+fn open_queues(
+    open: &OpenLoad,
+    timetable: &Timetable,
+    share: Share,
+    draw: &mut Draw,
+) -> Vec<StartQueue> {
+    let curve = open.rate_per_s.map_or_else(
+        || RateCurve::staged(&open.stages, timetable),
+        RateCurve::constant,
+    );
+    let begin_ns = timetable.warmup_begin_ns;
+    let limit = |share| backlog_limit(open.backlog_limit, open.backlog_limit_s, share);
+    if open.schedule == Sharing::Shared {
+        let arrivals = Arrivals::new(curve, open.arrival, begin_ns);
+        return vec![shared_queue(arrivals, limit(share), share, draw)];
+    }
+    let of_client = |slot: usize| {
+        let all = share.all_clients as f64;
+        let own = Share {
+            clients: 1,
+            ..share
         };
-        Schedule::new(
-            Load::Open {
-                rate_per_s,
-                arrival,
-            },
-            timetable,
-            1.0,
-            Box::new(draw),
-        )
-    }
+        let arrivals = Arrivals::new(curve.clone().scaled(1.0 / all), open.arrival, begin_ns);
+        let mut queue = StartQueue::new(arrivals, None, limit(own), 1);
+        // Equal gaps of all clients interleave; they must not all begin at once.
+        let first = (share.first_client + slot + 1) as f64 / all;
+        queue.begin((open.arrival == Arrival::Constant).then_some(first), draw);
+        queue
+    };
+    (0..share.clients).map(of_client).collect()
+}
 
-    #[test]
-    fn a_phase_is_where_the_start_lies() {
-        let phases = [100, 349, 350, 999, 1_000].map(|ns| TIMETABLE.phase_at(ns));
-        use Phase::*;
-        assert_eq!(
-            [
-                Some(Warmup),
-                Some(Warmup),
-                Some(Measurement),
-                Some(Measurement),
-                None
-            ],
-            phases
-        );
-    }
+fn session_queue(
+    partly: &PartlyOpenLoad,
+    timetable: &Timetable,
+    share: Share,
+    draw: &mut Draw,
+) -> StartQueue {
+    let curve = RateCurve::constant(partly.sessions_per_s);
+    let arrivals = Arrivals::new(curve, partly.arrival, timetable.warmup_begin_ns);
+    let limit = backlog_limit(partly.backlog_limit, partly.backlog_limit_s, share);
+    shared_queue(arrivals, limit, share, draw)
+}
 
-    #[test]
-    fn a_closed_loop_starts_when_the_client_has_thought() {
-        let mut schedule =
-            Schedule::new(Load::Closed { think_time_s: 1e-7 }, TIMETABLE, 1.0, never());
-        assert_eq!(Some(300), schedule.take_start(200));
-        assert_eq!(None, schedule.take_start(900));
-        schedule.stop();
-        assert_eq!(None, schedule.take_start(200));
-    }
-
-    #[test]
-    fn constant_arrivals_keep_their_rate_when_nobody_is_free() {
-        let mut schedule = open(1e7, Arrival::Constant, TIMETABLE, 0);
-        let starts: Vec<_> = std::iter::from_fn(|| schedule.take_start(950)).collect();
-        assert_eq!(vec![200, 300, 400, 500, 600, 700, 800, 900], starts);
-    }
-
-    #[test]
-    fn overdue_starts_are_told_with_their_phase() {
-        let mut schedule = open(1e7, Arrival::Constant, TIMETABLE, 0);
-        let phases: Vec<_> = std::iter::from_fn(|| schedule.take_overdue(600)).collect();
-        assert_eq!(
-            vec![
-                Phase::Warmup,
-                Phase::Warmup,
-                Phase::Measurement,
-                Phase::Measurement
-            ],
-            phases
-        );
-        assert_eq!(Some(600), schedule.take_start(0));
-    }
-
-    #[test]
-    fn poisson_arrivals_have_the_rate_asked_for() {
-        let timetable = Timetable {
-            warmup_begin_ns: 0,
-            measurement_begin_ns: 0,
-            measurement_end_ns: Some(10_000_000_000),
-        };
-        let mut schedule = open(10_000.0, Arrival::Poisson, timetable, 7);
-        let starts: Vec<_> = std::iter::from_fn(|| schedule.take_start(0)).collect();
-        // 100,000 expected, standard deviation 316.
-        assert!(
-            (98_000..102_000).contains(&starts.len()),
-            "{}",
-            starts.len()
-        );
-        assert!(starts.is_sorted());
-    }
-
-    #[test]
-    fn the_grid_is_cut_where_phases_change() {
-        let mut grid = Grid::new(TIMETABLE, 200);
-        let mut seen = Vec::new();
-        for _ in 0..8 {
-            seen.push((grid.index(), grid.phase(), grid.begin_ns(), grid.end_ns()));
-            grid.advance();
-        }
-        use Phase::*;
-        let expected = vec![
-            (0, Warmup, 100, 300),
-            (1, Warmup, 300, 350),
-            (2, Measurement, 350, 550),
-            (3, Measurement, 550, 750),
-            (4, Measurement, 750, 950),
-            (5, Measurement, 950, 1_000),
-            (6, Measurement, 1_000, 1_200),
-            (7, Measurement, 1_200, 1_400),
-        ];
-        assert_eq!(expected, seen);
-    }
-
-    proptest! {
-        #[test]
-        fn the_grid_has_no_gap_and_always_moves(interval_ns in 1_u64..400, warmup_ns in 0_u64..300, duration_ns in proptest::option::of(1_u64..900)) {
-            let timetable = Timetable {
-                warmup_begin_ns: 5, measurement_begin_ns: 5 + warmup_ns,
-                measurement_end_ns: duration_ns.map(|ns| 5 + warmup_ns + ns),
-            };
-            let mut grid = Grid::new(timetable, interval_ns);
-            for _ in 0..50 {
-                let (begin_ns, end_ns) = (grid.begin_ns(), grid.end_ns());
-                prop_assert!(begin_ns < end_ns && end_ns <= begin_ns + interval_ns);
-                for boundary_ns in [timetable.measurement_begin_ns, timetable.measurement_end_ns.unwrap_or(0)] {
-                    prop_assert!(boundary_ns <= begin_ns || boundary_ns >= end_ns);
-                }
-                grid.advance();
-                prop_assert_eq!(end_ns, grid.begin_ns());
-            }
-        }
-    }
+fn shared_queue(
+    arrivals: Arrivals,
+    limit: BacklogLimit,
+    share: Share,
+    draw: &mut Draw,
+) -> StartQueue {
+    let deal = (share.clients < share.all_clients).then(|| Deal::new(share));
+    let mut queue = StartQueue::new(arrivals, deal, limit, share.clients);
+    queue.begin(None, draw);
+    queue
 }

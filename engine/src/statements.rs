@@ -37,7 +37,10 @@ impl Statements {
             shape: Shape {
                 transaction_types: failures.len(),
                 statements: definitions.len(),
-                open_loop: matches!(plan.load, crate::plan::Load::Open { .. }),
+                open_loop: plan.load.is_open(),
+                response_time_limit_ns: plan
+                    .response_time_limit_s
+                    .map_or(u64::MAX, crate::clock::seconds_to_ns),
             },
             failures,
         }

@@ -52,14 +52,14 @@ impl Timers {
         None
     }
 
-    /// A slot whose timer has gone off by `now_ns`; it is unset.
-    pub fn take_due(&mut self, now_ns: u64) -> Option<usize> {
+    /// A slot whose timer has gone off by `now_ns`, and when it was due; it is unset.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         if self.next_ns()? > now_ns {
             return None;
         }
-        let Reverse((_, slot)) = self.queue.pop()?;
+        let Reverse((due_ns, slot)) = self.queue.pop()?;
         self.due_ns[slot] = NEVER;
-        Some(slot)
+        Some((slot, due_ns))
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         timers.unset(2);
         assert_eq!((Some(5), None), (timers.next_ns(), timers.take_due(4)));
         assert_eq!(
-            (Some(0), Some(1), None),
+            (Some((0, 5)), Some((1, 10)), None),
             (
                 timers.take_due(40),
                 timers.take_due(40),

@@ -6,6 +6,9 @@
 
 mod crew;
 mod orders;
+mod punctuality;
+#[cfg(test)]
+mod tests;
 
 pub use crew::Connecting;
 pub use orders::{Orders, Stop};
@@ -16,15 +19,19 @@ use std::sync::mpsc::Sender;
 use crate::books::{Books, BooksTotal, Exchange};
 use crate::client::{Client, ClientLimits, Context, Session};
 use crate::clock::Clock;
-use crate::plan::Plan;
+use crate::plan::{Load, Plan, Sharing};
 use crate::process::{Usage, usage};
 use crate::program::Language;
-use crate::reactor::{Activity, Reactor, SocketAddress, Waker};
-use crate::schedule::{Schedule, Timetable};
+use crate::random::Generator;
+use crate::reactor::{Activity, Reactor, Setting, SocketAddress, Waker};
+use crate::schedule::{Draws, Schedule, Share, Timetable};
 use crate::series::SeriesRecorder;
 use crate::statements::Statements;
 use crate::wire::conninfo::Target;
 use crew::Crew;
+
+/// Keeps think times apart from everything else that is drawn from the plan's seed.
+const THINKING_SEED: u64 = 0x7468_696e_6b69_6e67;
 
 /// What all workers are given.
 pub struct Assignment {
@@ -74,6 +81,8 @@ pub struct Cost {
     pub usage: Usage,
     /// Of this worker's reactor.
     pub activity: Activity,
+    /// This thread's waiting for a CPU.
+    pub run_delay_ns: Option<u64>,
 }
 
 /// What remains of a worker.
@@ -91,6 +100,8 @@ pub struct WorkerReport {
     pub lost_count: usize,
     /// At begin and end of the measurement, as far as it came.
     pub cost: [Option<Cost>; 2],
+    /// How late its timers were acted upon.
+    pub schedule_error: SeriesRecorder,
     /// It allowed no start after this.
     pub last_start_ns: u64,
     /// Nothing was in flight after this.
@@ -145,7 +156,11 @@ impl<R: Reactor> Worker<R> {
                 .map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
         }
         crate::process::want_exact_timers();
-        let reactor = R::new(part.clients, waker)
+        let setting = Setting {
+            slots: part.clients,
+            receive: assignment.plan.receive,
+        };
+        let reactor = R::new(&setting, waker)
             .map_err(|error| format!("cannot set up the reactor: {error}"))?;
         let plan = &assignment.plan;
         let context = Context {
@@ -240,6 +255,7 @@ impl<R: Reactor> Worker<R> {
     fn turn(&mut self, limit_ns: Option<u64>) -> Result<(), String> {
         let now_ns = self.now_ns();
         self.crew.context.books.turn_to(now_ns);
+        self.crew.settle_schedule(now_ns);
         self.crew.timers_due(now_ns);
         self.crew.flush(&mut self.reactor);
         if self.timetable.is_some() && self.is_over() {
@@ -285,9 +301,13 @@ impl<R: Reactor> Worker<R> {
     fn begin(&mut self, timetable: Timetable) {
         let plan = &self.assignment.plan;
         self.timetable = Some(timetable);
-        let share = self.part.clients as f64 / plan.clients as f64;
-        let draws = self.assignment.language.arrival_draws(self.part.worker);
-        self.crew.context.schedule = Some(Schedule::new(plan.load, timetable, share, draws));
+        let share = Share {
+            first_client: self.part.first_client,
+            clients: self.part.clients,
+            all_clients: plan.clients,
+        };
+        let schedule = Schedule::new(&plan.load, timetable, share, self.draws());
+        self.crew.context.schedule = Some(schedule);
         self.crew
             .context
             .books
@@ -297,6 +317,19 @@ impl<R: Reactor> Worker<R> {
             self.drain_deadline_ns = end_ns + crate::clock::seconds_to_ns(plan.drain_deadline_s);
         }
         self.crew.start();
+    }
+
+    /// Where this worker's schedule takes chance from. A schedule that all share needs one sequence for all.
+    fn draws(&self) -> Draws {
+        let Assignment { plan, language, .. } = self.assignment.as_ref();
+        let own = matches!(&plan.load, Load::Open(open) if open.schedule == Sharing::PerClient);
+        let worker = self.part.worker;
+        let mut thinking = Generator::from_seed(plan.seed.wrapping_add(THINKING_SEED));
+        (0..=worker).for_each(|_| thinking = thinking.child());
+        Draws {
+            arrivals: language.arrival_draws(if own { worker } else { 0 }),
+            thinking: Box::new(move || thinking.unit()),
+        }
     }
 
     /// Read the meters when the measurement begins and when its last start is past.
@@ -319,6 +352,7 @@ impl<R: Reactor> Worker<R> {
             at_ns,
             usage: usage(),
             activity: self.reactor.activity(),
+            run_delay_ns: crate::process::run_delay_ns(),
         }
     }
 
@@ -326,7 +360,12 @@ impl<R: Reactor> Worker<R> {
     fn end(mut self) -> WorkerReport {
         let end_ns = self.now_ns();
         let keys = self.crew.cut_off(end_ns);
-        self.crew.skip_overdue(end_ns);
+        let last_start_ns = if self.last_start_ns == 0 {
+            end_ns
+        } else {
+            self.last_start_ns.min(end_ns)
+        };
+        self.crew.skip_overdue(last_start_ns, end_ns);
         let alive = self.crew.close_all(&mut self.reactor);
         if !keys.is_empty() {
             crate::reactor::cancel_all(&self.assignment.target.address, &keys);
@@ -334,11 +373,6 @@ impl<R: Reactor> Worker<R> {
         if self.cost[0].is_some() && self.cost[1].is_none() {
             self.cost[1] = Some(self.cost_at(end_ns));
         }
-        let last_start_ns = if self.last_start_ns == 0 {
-            end_ns
-        } else {
-            self.last_start_ns.min(end_ns)
-        };
         let (lost_count, lost) = self.crew.lost();
         WorkerReport {
             first_client: self.part.first_client,
@@ -346,6 +380,7 @@ impl<R: Reactor> Worker<R> {
             lost,
             lost_count,
             cost: self.cost,
+            schedule_error: self.crew.schedule_error().clone(),
             last_start_ns,
             end_ns,
             total: self.crew.context.books.finish(end_ns),

@@ -56,6 +56,18 @@ def with_type(**changes: Any) -> dict[str, Any]:
     return WHOLE | {"transaction_types": [WHOLE["transaction_types"][0] | changes]}
 
 
+STEP = {"duration_s": 2, "rate_per_s": 100}
+RAMP = {"duration_s": 3, "rate_per_s": 100, "end_rate_per_s": 0}
+SESSIONS = {
+    "kind": "partly_open",
+    "sessions_per_s": 5,
+    "arrival": "constant",
+    "transactions_per_session": 10,
+    "think_time_s": 0.5,
+    "think_time": "exponential",
+    "backlog_limit": 100,
+    "backlog_limit_s": 2.0,
+}
 ACCEPTED = {
     "whole": WHOLE,
     "least": {
@@ -71,6 +83,13 @@ ACCEPTED = {
         )
     },
     "closed": WHOLE | {"load": {"kind": "closed", "think_time_s": 0.1}},
+    "exponential thinking": WHOLE
+    | {"load": {"kind": "closed", "think_time_s": 0.1, "think_time": "exponential"}},
+    "stages": WHOLE | {"load": {"kind": "open", "stages": [STEP, RAMP], "schedule": "per_client"}},
+    "bounded backlog": WHOLE
+    | {"load": {"kind": "open", "rate_per_s": 9, "backlog_limit": 1, "backlog_limit_s": 0.1}},
+    "partly open": WHOLE | {"load": SESSIONS},
+    "time limit": WHOLE | {"response_time_limit_s": 0.1, "receive": "oneshot"},
     "counted": without("duration_s") | {"transactions_per_client": 5},
     "no failure": with_type(failure=None),
 }
@@ -83,6 +102,20 @@ REFUSED = {
     "protocol": WHOLE | {"protocol": "psychic"},
     "load of no kind": WHOLE | {"load": {"kind": "half-open"}},
     "rate of zero": WHOLE | {"load": {"kind": "open", "rate_per_s": 0}},
+    "no rate": WHOLE | {"load": {"kind": "open"}},
+    "rate and stages": WHOLE | {"load": {"kind": "open", "rate_per_s": 1, "stages": [STEP]}},
+    "stages without a rate": WHOLE
+    | {"load": {"kind": "open", "stages": [STEP | {"rate_per_s": 0}]}},
+    "negative rate in a stage": WHOLE
+    | {"load": {"kind": "open", "stages": [RAMP | {"end_rate_per_s": -1}]}},
+    "stage of no length": WHOLE | {"load": {"kind": "open", "stages": [STEP | {"duration_s": 0}]}},
+    "unknown name in a stage": WHOLE | {"load": {"kind": "open", "stages": [STEP | {"rate": 1}]}},
+    "backlog of zero": WHOLE | {"load": {"kind": "open", "rate_per_s": 1, "backlog_limit": 0}},
+    "backlog of no time": WHOLE | {"load": {"kind": "open", "rate_per_s": 1, "backlog_limit_s": 0}},
+    "sessions of nothing": WHOLE | {"load": SESSIONS | {"transactions_per_session": 0}},
+    "no sessions": WHOLE | {"load": SESSIONS | {"sessions_per_s": 0}},
+    "time limit of zero": WHOLE | {"response_time_limit_s": 0},
+    "receive": WHOLE | {"receive": "twice"},
     "no transaction types": WHOLE | {"transaction_types": []},
     "negative weight": with_type(weight=-1),
     "newer version": WHOLE | {"version": 2},

@@ -294,6 +294,9 @@ impl Client {
             _ => TransactionOutcome::Failed(FailureClass::Connection),
         };
         self.end_transaction(outcome, context, now_ns);
+        if let (Some(start_ns), Some(schedule)) = (self.start_ns.take(), &mut context.schedule) {
+            schedule.give_back(self.slot, start_ns);
+        }
         self.state = State::Closed;
         self.done = true;
         Next::Close

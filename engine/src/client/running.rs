@@ -16,7 +16,7 @@ impl Client {
         let intended_ns = context
             .schedule
             .as_mut()
-            .and_then(|schedule| schedule.take_start(now_ns));
+            .and_then(|schedule| schedule.take_start(self.slot, now_ns));
         let Some(intended_ns) = intended_ns else {
             self.done = true;
             return Next::Wait;
@@ -419,7 +419,7 @@ impl Client {
         let next_start = context
             .schedule
             .as_mut()
-            .and_then(|schedule| schedule.take_start(now_ns));
+            .and_then(|schedule| schedule.take_start(self.slot, now_ns));
         self.start_ns = next_start;
         self.done = next_start.is_none();
         next_start.map_or(Next::Wait, Next::WakeAt)

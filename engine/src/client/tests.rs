@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::program::Language;
 use crate::recorder::Recording;
 use crate::results::{Counters, Failed, Phase};
-use crate::schedule::{Schedule, Timetable};
+use crate::schedule::{Draws, Schedule, Share, Timetable};
 use crate::script::language::ScriptLanguage;
 use crate::statements::Statements;
 use crate::wire::conninfo::{Address, Target};
@@ -82,12 +82,16 @@ impl Stage {
             measurement_begin_ns: 1_000,
             measurement_end_ns: Some(1_000_000),
         };
-        context.schedule = Some(Schedule::new(
-            plan.load,
-            timetable,
-            1.0,
-            language.arrival_draws(0),
-        ));
+        let share = Share {
+            first_client: 0,
+            clients: 1,
+            all_clients: 1,
+        };
+        let draws = Draws {
+            arrivals: language.arrival_draws(0),
+            thinking: language.arrival_draws(0),
+        };
+        context.schedule = Some(Schedule::new(&plan.load, timetable, share, draws));
         context.books.begin(timetable, u64::MAX / 2);
         let mut stage = Self {
             client,

@@ -101,6 +101,7 @@ mod tests {
             transaction_types: 1,
             statements: 0,
             open_loop: false,
+            response_time_limit_ns: u64::MAX,
         };
         let mut recording = Box::new(Recording::new(shape));
         recording.types[0].server_commits = 10 + worker as u64;

@@ -12,6 +12,7 @@ use crate::results::{
     ClientResult, ClockAnchor, Counters, EngineFacts, Outcome, OwnCost, Phase, RESULT_VERSION,
     StatementResult, Summary, Timeline, TransactionTypeResult,
 };
+use crate::series::SeriesRecorder;
 use crate::statements::Statements;
 use crate::worker::{Cost, Sessions, WorkerReport};
 
@@ -194,18 +195,31 @@ fn own_cost(reports: &[WorkerReport]) -> Option<OwnCost> {
         .iter()
         .map(|(_, end)| end)
         .max_by_key(|cost| cost.at_ns)?;
-    let spent = |read: fn(&Cost) -> u64| {
+    let spent = |read: &dyn Fn(&Cost) -> u64| -> u64 {
         costs
             .iter()
             .map(|(begin, end)| read(end) - read(begin))
             .sum()
     };
+    let delays = costs
+        .iter()
+        .map(|(begin, end)| Some(end.run_delay_ns? - begin.run_delay_ns?));
+    let mut schedule_error = SeriesRecorder::default();
+    reports
+        .iter()
+        .for_each(|report| schedule_error.merge(&report.schedule_error));
+    let classes = 0..begin.activity.batch_sizes.len();
     Some(OwnCost {
         cpu_user_ns: end.usage.user_ns.saturating_sub(begin.usage.user_ns),
         cpu_sys_ns: end.usage.sys_ns.saturating_sub(begin.usage.sys_ns),
         max_rss_bytes: end.usage.max_rss_bytes,
-        loops: spent(|cost| cost.activity.loops),
-        events: spent(|cost| cost.activity.events),
+        loops: spent(&|cost| cost.activity.loops),
+        events: spent(&|cost| cost.activity.events),
+        run_delay_ns: delays.sum(),
+        batch_sizes: classes
+            .map(|class| spent(&|cost| cost.activity.batch_sizes[class]))
+            .collect(),
+        schedule_error: (!schedule_error.is_empty()).then(|| schedule_error.summarize()),
     })
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::socket::{Opened, SocketAddress, check, connect_error, receive_now, send_now};
-use super::{Activity, Connecting, Event, Reactor, Sending, Waker};
+use super::{Activity, Connecting, Event, Reactor, Sending, Setting, Waker};
 
 /// Events taken from the kernel at once.
 const BATCH: usize = 512;
@@ -91,7 +91,6 @@ impl EpollReactor {
     /// Hand out what is known without asking the kernel.
     fn tell(&mut self, handler: &mut dyn FnMut(usize, Event<'_>)) {
         for (slot, told) in self.told.drain(..) {
-            self.activity.events += 1;
             handler(
                 slot,
                 match told {
@@ -149,7 +148,8 @@ impl EpollReactor {
 }
 
 impl Reactor for EpollReactor {
-    fn new(slots: usize, waker: &Waker) -> io::Result<Self> {
+    fn new(setting: &Setting, waker: &Waker) -> io::Result<Self> {
+        let slots = setting.slots;
         // SAFETY: no pointers.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let reactor = Self {
@@ -213,7 +213,7 @@ impl Reactor for EpollReactor {
         timeout_ns: Option<u64>,
         handler: &mut dyn FnMut(usize, Event<'_>),
     ) -> io::Result<()> {
-        self.activity.loops += 1;
+        let mut happened = self.told.len() as u64;
         let timeout = if self.told.is_empty() {
             timeout_ns
         } else {
@@ -231,7 +231,7 @@ impl Reactor for EpollReactor {
                 self.waker.clear();
                 continue;
             }
-            self.activity.events += 1;
+            happened += 1;
             let slot = key as usize;
             let events = events as libc::c_int;
             if self.slots[slot].connecting {
@@ -245,6 +245,7 @@ impl Reactor for EpollReactor {
                 self.receive(slot, handler);
             }
         }
+        self.activity.turned(happened);
         Ok(())
     }
 

@@ -24,6 +24,8 @@ mod waker;
 
 use std::io;
 
+use crate::plan::Receive;
+
 pub use cancel::cancel_all;
 pub use epoll::EpollReactor;
 pub use probe::{ReactorKind, choose};
@@ -64,6 +66,9 @@ pub enum Connecting {
     TryLater,
 }
 
+/// Classes of batch sizes: none, 1, 2–3, 4–7, … and at the end all larger ones.
+const BATCH_CLASSES: usize = 14;
+
 /// Turns and completions, for the batch size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
@@ -71,12 +76,34 @@ pub struct Activity {
     pub loops: u64,
     /// Events handed out.
     pub events: u64,
+    /// Calls of `wait` by how many events they handed out, in powers of two.
+    pub batch_sizes: [u64; BATCH_CLASSES],
+}
+
+impl Activity {
+    /// One more call of `wait`, which handed out `events`.
+    #[inline]
+    fn turned(&mut self, events: u64) {
+        self.loops += 1;
+        self.events += events;
+        let class = (u64::BITS - events.leading_zeros()) as usize;
+        self.batch_sizes[class.min(BATCH_CLASSES - 1)] += 1;
+    }
+}
+
+/// What a reactor is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// It serves connections 0 to `slots` − 1.
+    pub slots: usize,
+    /// How io_uring receives.
+    pub receive: Receive,
 }
 
 /// Moves the bytes of one worker's connections.
 pub trait Reactor: Sized {
-    /// Make one for connections 0 to `slots` − 1, woken by `waker`.
-    fn new(slots: usize, waker: &Waker) -> io::Result<Self>;
+    /// Make one that is woken by `waker`.
+    fn new(setting: &Setting, waker: &Waker) -> io::Result<Self>;
 
     /// Begin to connect `slot`.
     fn connect(&mut self, slot: usize, address: &SocketAddress) -> io::Result<Connecting>;

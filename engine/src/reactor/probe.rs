@@ -6,8 +6,8 @@
 use std::io;
 use std::os::unix::net::UnixListener;
 
-use super::{Connecting, Event, Reactor, SocketAddress, UringReactor, Waker};
-use crate::plan::ReactorChoice;
+use super::{Connecting, Event, Reactor, Setting, SocketAddress, UringReactor, Waker};
+use crate::plan::{ReactorChoice, Receive};
 use crate::wire::conninfo::Address;
 
 /// Which implementation.
@@ -52,7 +52,13 @@ fn probe() -> io::Result<()> {
         )?;
     let listener = UnixListener::bind_addr(&name)?;
     let waker = Waker::new()?;
-    let mut reactor = UringReactor::new(1, &waker)?;
+    let mut reactor = UringReactor::new(
+        &Setting {
+            slots: 1,
+            receive: Receive::Multishot,
+        },
+        &waker,
+    )?;
     let Connecting::Begun = reactor.connect(0, &address[0])? else {
         return Err(io::Error::other("the probe could not connect"));
     };

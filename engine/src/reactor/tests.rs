@@ -7,6 +7,14 @@ use std::path::PathBuf;
 use super::*;
 use crate::wire::conninfo::Address;
 
+/// For this many connections.
+fn setting(slots: usize) -> Setting {
+    Setting {
+        slots,
+        receive: Receive::Multishot,
+    }
+}
+
 /// A listener that is gone with the test, and its address.
 struct Listening {
     listener: UnixListener,
@@ -70,7 +78,7 @@ fn wait_until<R: Reactor>(reactor: &mut R, seen: &mut Seen, done: impl Fn(&Seen)
 fn connected<R: Reactor>(name: &str) -> (R, Seen, UnixStream, Waker) {
     let listening = Listening::new(name);
     let waker = Waker::new().unwrap();
-    let mut reactor = R::new(3, &waker).unwrap();
+    let mut reactor = R::new(&setting(3), &waker).unwrap();
     assert!(matches!(
         reactor.connect(1, &listening.address).unwrap(),
         Connecting::Begun
@@ -157,7 +165,7 @@ fn the_waker_and_the_timeout_end_a_wait<R: Reactor>(name: &str) {
 
 fn a_refused_connection_is_an_error<R: Reactor>() {
     let waker = Waker::new().unwrap();
-    let mut reactor = R::new(1, &waker).unwrap();
+    let mut reactor = R::new(&setting(1), &waker).unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

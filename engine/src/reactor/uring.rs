@@ -14,8 +14,9 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::socket::{Opened, SocketAddress, connect_error, send_now};
-use super::uring_buffers::{BUFFER_GROUP, BufferRing};
-use super::{Activity, Connecting, Event, Reactor, Sending, Waker};
+use super::uring_buffers::{BUFFER_BYTES, BUFFER_GROUP, BufferRing};
+use super::{Activity, Connecting, Event, Reactor, Sending, Setting, Waker};
+use crate::plan::Receive;
 
 /// Sends up to this size are copied, larger ones keep their buffer.
 const SMALL_SEND_BYTES: usize = 2048;
@@ -46,7 +47,10 @@ pub struct UringReactor {
     /// Slots whose send could not even be queued.
     broken: Vec<(usize, io::Error)>,
     enter_flags: u32,
+    receive: Receive,
     activity: Activity,
+    /// Events handed out in this turn.
+    events: u64,
 }
 
 #[derive(Default)]
@@ -84,6 +88,43 @@ impl UringReactor {
             .or_else(|_| IoUring::builder().setup_cqsize(completions).build(entries))
     }
 
+    /// With this many receive buffers, a power of two.
+    pub(super) fn with_buffers(
+        setting: &Setting,
+        waker: &Waker,
+        buffers: usize,
+    ) -> io::Result<Self> {
+        let slots = setting.slots;
+        let ring = Self::ring(slots)?;
+        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this kernel's io_uring is too old",
+            ));
+        }
+        let no_iowait = if ring.params().is_feature_no_iowait() {
+            ENTER_NO_IOWAIT
+        } else {
+            0
+        };
+        let buffers = BufferRing::new(&ring, buffers)?;
+        Ok(Self {
+            ring,
+            buffers,
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            waker: waker.clone(),
+            waker_armed: false,
+            retired: Vec::new(),
+            rearm: Vec::with_capacity(slots),
+            connected: Vec::with_capacity(slots),
+            broken: Vec::new(),
+            enter_flags: ENTER_GETEVENTS | ENTER_EXT_ARG | no_iowait,
+            receive: setting.receive,
+            activity: Activity::default(),
+            events: 0,
+        })
+    }
+
     /// Queue a request; when the queue is full it is submitted first.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: what the entry points to lives in `slots` or `buffers` and outlives the ring; see `send`.
@@ -105,11 +146,16 @@ impl UringReactor {
             return Ok(());
         };
         let data = key(OPERATION_RECEIVE, self.slots[slot].generation, slot);
-        self.push(
-            &opcode::RecvMulti::new(socket, BUFFER_GROUP)
-                .build()
-                .user_data(data),
-        )
+        let entry = match self.receive {
+            Receive::Multishot => opcode::RecvMulti::new(socket, BUFFER_GROUP).build(),
+            Receive::Oneshot => {
+                opcode::Recv::new(socket, std::ptr::null_mut(), BUFFER_BYTES as u32)
+                    .buf_group(BUFFER_GROUP)
+                    .build()
+                    .flags(squeue::Flags::BUFFER_SELECT)
+            }
+        };
+        self.push(&entry.user_data(data))
     }
 
     fn arm_waker(&mut self) -> io::Result<()> {
@@ -181,7 +227,7 @@ impl UringReactor {
         if self.slots[slot].generation & 0x00FF_FFFF == generation
             && self.slots[slot].socket.is_some()
         {
-            self.activity.events += 1;
+            self.events += 1;
             match operation {
                 OPERATION_RECEIVE => self.received(slot, entry, handler),
                 OPERATION_CONNECT => self.finish_connect(slot, handler),
@@ -274,33 +320,8 @@ impl UringReactor {
 }
 
 impl Reactor for UringReactor {
-    fn new(slots: usize, waker: &Waker) -> io::Result<Self> {
-        let ring = Self::ring(slots)?;
-        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "this kernel's io_uring is too old",
-            ));
-        }
-        let no_iowait = if ring.params().is_feature_no_iowait() {
-            ENTER_NO_IOWAIT
-        } else {
-            0
-        };
-        let buffers = BufferRing::new(&ring, slots)?;
-        Ok(Self {
-            ring,
-            buffers,
-            slots: (0..slots).map(|_| Slot::default()).collect(),
-            waker: waker.clone(),
-            waker_armed: false,
-            retired: Vec::new(),
-            rearm: Vec::with_capacity(slots),
-            connected: Vec::with_capacity(slots),
-            broken: Vec::new(),
-            enter_flags: ENTER_GETEVENTS | ENTER_EXT_ARG | no_iowait,
-            activity: Activity::default(),
-        })
+    fn new(setting: &Setting, waker: &Waker) -> io::Result<Self> {
+        Self::with_buffers(setting, waker, BufferRing::enough_for(setting.slots))
     }
 
     fn connect(&mut self, slot: usize, address: &SocketAddress) -> io::Result<Connecting> {
@@ -365,7 +386,7 @@ impl Reactor for UringReactor {
         timeout_ns: Option<u64>,
         handler: &mut dyn FnMut(usize, Event<'_>),
     ) -> io::Result<()> {
-        self.activity.loops += 1;
+        self.events = 0;
         if !self.waker_armed {
             self.arm_waker()?;
         }
@@ -375,7 +396,7 @@ impl Reactor for UringReactor {
         }
         for index in 0..self.connected.len() {
             let slot = self.connected[index];
-            self.activity.events += 1;
+            self.events += 1;
             self.arm_receive(slot)?;
             handler(slot, Event::Connected);
         }
@@ -389,6 +410,7 @@ impl Reactor for UringReactor {
             self.arm_receive(self.rearm[index])?;
         }
         self.rearm.clear();
+        self.activity.turned(self.events);
         Ok(())
     }
 

@@ -11,8 +11,8 @@ use io_uring::types::BufRingEntry;
 /// The one group of buffers of a ring.
 pub const BUFFER_GROUP: u16 = 0;
 /// Size of one buffer: an ordinary answer fits many times.
-const BUFFER_BYTES: usize = 8 << 10;
-/// Buffers for one ring: as many as answers can come at once, within reason.
+pub const BUFFER_BYTES: usize = 8 << 10;
+/// Buffers for one ring.
 const FEWEST: usize = 64;
 const MOST: usize = 2048;
 /// The kernel wants the ring of entries on a page of its own.
@@ -28,9 +28,13 @@ pub struct BufferRing {
 }
 
 impl BufferRing {
-    /// Register buffers for `slots` connections; all of them are the kernel's at first.
-    pub fn new(ring: &IoUring, slots: usize) -> io::Result<Self> {
-        let count = slots.next_power_of_two().clamp(FEWEST, MOST);
+    /// How many buffers this many connections should have: as many as answers can come at once, within reason.
+    pub fn enough_for(slots: usize) -> usize {
+        slots.next_power_of_two().clamp(FEWEST, MOST)
+    }
+
+    /// Register `count` buffers, a power of two; all of them are the kernel's at first.
+    pub fn new(ring: &IoUring, count: usize) -> io::Result<Self> {
         let layout =
             Layout::array::<BufRingEntry>(count).and_then(|layout| layout.align_to(PAGE_BYTES));
         let layout = layout.map_err(io::Error::other)?.pad_to_align();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Sessions;
+use super::punctuality::Punctuality;
 use crate::client::{Client, Context, Next};
 use crate::reactor::{Connecting as Begun, Event, Reactor, Sending, SocketAddress, reason};
 use crate::series::SeriesRecorder;
@@ -60,6 +61,7 @@ pub struct Crew {
     lost: Option<String>,
     lost_count: usize,
     running: bool,
+    punctuality: Punctuality,
 }
 
 impl Crew {
@@ -84,6 +86,7 @@ impl Crew {
             lost: None,
             lost_count: 0,
             running: false,
+            punctuality: Punctuality::new(count),
         }
     }
 
@@ -214,15 +217,34 @@ impl Crew {
     pub fn timers_due(&mut self, now_ns: u64) {
         // Timers set meanwhile wait for the next turn, so that scripts that never wait cannot keep this loop.
         for _ in 0..self.clients.len() {
-            let Some(slot) = self.timers.take_due(now_ns) else {
-                return;
+            let Some((slot, due_ns)) = self.timers.take_due(now_ns) else {
+                break;
             };
             if matches!(self.links[slot], Link::Opening(_)) {
                 self.connects.push(slot);
                 continue;
             }
+            self.punctuality.went_off(slot, due_ns);
             let next = self.clients[slot].wake(&mut self.context);
             self.after(slot, next);
+        }
+        self.punctuality.acted(&self.context);
+    }
+
+    /// How late timers of the measurement were acted upon.
+    pub fn schedule_error(&self) -> &SeriesRecorder {
+        &self.punctuality.error
+    }
+
+    /// Let the schedule turn away what finds its backlog full, and write down what it has skipped.
+    pub fn settle_schedule(&mut self, now_ns: u64) {
+        let Some(schedule) = &mut self.context.schedule else {
+            return;
+        };
+        schedule.admit(now_ns);
+        while let Some(phase) = schedule.take_skipped() {
+            let transaction_type = self.context.mix.choose();
+            self.context.books.skipped(transaction_type, phase, now_ns);
         }
     }
 
@@ -242,7 +264,10 @@ impl Crew {
     fn after(&mut self, slot: usize, next: Next) {
         match next {
             Next::Wait => {}
-            Next::WakeAt(due_ns) => self.timers.set(slot, due_ns),
+            Next::WakeAt(due_ns) => {
+                self.punctuality.set(slot, due_ns, &self.context);
+                self.timers.set(slot, due_ns);
+            }
             Next::Ready => self.ready(slot),
             Next::Close => self.ended(slot),
         }
@@ -325,16 +350,12 @@ impl Crew {
         keys
     }
 
-    /// Starts that were due and that nobody was free to make.
-    pub fn skip_overdue(&mut self, now_ns: u64) {
-        let Some(schedule) = &mut self.context.schedule else {
-            return;
-        };
-        while let Some(phase) = schedule.take_overdue(now_ns) {
-            self.context
-                .books
-                .skipped(self.context.mix.choose(), phase, now_ns);
+    /// Starts that were due before `last_start_ns` and that nobody was free to make by `now_ns`.
+    pub fn skip_overdue(&mut self, last_start_ns: u64, now_ns: u64) {
+        if let Some(schedule) = &mut self.context.schedule {
+            schedule.skip_overdue(last_start_ns);
         }
+        self.settle_schedule(now_ns);
     }
 
     /// Close every connection in good order; how many there were.

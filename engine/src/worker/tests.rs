@@ -1,0 +1,1 @@
+//! A worker with its reactor against a server on the other side of real sockets.
