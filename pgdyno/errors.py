@@ -66,5 +66,7 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, words, n=3, cutoff=0.6)
     if near:
         return "did you mean " + " or ".join(f"'{word}'" for word in near) + "?"
+    if len(words) == 1:
+        return f"there is only {words[0]}"
     shown = ", ".join(words[:20]) + (", …" if len(words) > 20 else "")
     return f"there are {shown}" if words else "there are none"

@@ -11,9 +11,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pgdyno.errors import EXIT_CHECK_FAILED, EXIT_COULD_NOT, EXIT_DONE, EXIT_INTERRUPTED
+from pgdyno.errors import (
+    EXIT_CHECK_FAILED,
+    EXIT_COULD_NOT,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    InvalidInput,
+)
 from pgdyno.experiment.runner import check_experiment, run_experiment
-from pgdyno.experiment.store import Run, new_run
+from pgdyno.experiment.store import Run, new_run, remove_run
 from pgdyno.hosts.local import Local
 from pgdyno.model import Experiment
 from pgdyno.reports import html, terminal
@@ -37,7 +43,8 @@ def execute(
     """Run the experiment, show its result and exit with what it deserves.
 
     `workloads` holds every variant's workload by the variant's name. Results go to standard output,
-    everything else to standard error.
+    everything else to standard error. A run that was refused before it touched anything leaves no
+    folder.
     """
     host = Local()
     resolved = check_experiment(experiment, workloads, host)
@@ -45,11 +52,18 @@ def execute(
     for name, workload in workloads.items():
         keep(workload, run.workloads / name)
     live = new_live(sys.stderr)
+    refused = False
     try:
         run_experiment(run, resolved, host, live)
+    except InvalidInput:
+        refused = _is_untouched(run)
+        raise
     finally:
         live.end()
-        _tell(run, execution)
+        if refused:
+            remove_run(run)
+        else:
+            _tell(run, execution)
     sys.exit(exit_code(run))
 
 
@@ -63,6 +77,11 @@ def exit_code(run: Run) -> int:
         return EXIT_COULD_NOT
     broken = any(check.verdict == "broken" for stored in trials for check in stored.checks)
     return EXIT_CHECK_FAILED if broken else EXIT_DONE
+
+
+def _is_untouched(run: Run) -> bool:
+    """Whether nothing but looking at the server has happened: there is nothing worth keeping."""
+    return all(phase.name == "provision" for stored in run.trials for phase in stored.trial.phases)
 
 
 def _tell(run: Run, execution: Execution) -> None:

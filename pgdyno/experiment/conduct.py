@@ -123,8 +123,10 @@ class Conduct:
         limits = preflight.gather(server.conninfo, server.password, private=server.private)
         problems = preflight.check_connections(needed, limits)
         if server.data is not None:
-            free = preflight.free_bytes(server.data)
-            problems += preflight.check_disk(self.workload.expected_bytes, free)
+            # What lies there already is either used again or replaced.
+            there = _database_bytes(server)
+            room = preflight.free_bytes(server.data) + there
+            problems += preflight.check_disk(self.workload.expected_bytes, room)
         if problems:
             raise Problems(problems)
 
@@ -222,6 +224,11 @@ class Conduct:
     def _memory_bytes(self) -> int:
         stored = self.stored.environment
         return stored.hosts[0].memory_bytes if stored is not None else 0
+
+
+def _database_bytes(server: Server) -> int:
+    with session(server.conninfo, server.password) as asked:
+        return read_sizes(asked).database_bytes_before
 
 
 def _target(server: Server) -> Target:

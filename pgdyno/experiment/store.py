@@ -10,6 +10,7 @@ Whatever is missing (a killed run, a failed trial) reads as None or empty: a run
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import secrets
@@ -25,7 +26,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from pgdyno.contract import Interval, Noun, Plan, Summary
-from pgdyno.errors import InvalidInput, PgdynoError, nearest_hint
+from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.model import CheckResult, Checks, Environment, Experiment, Settings, Sizes, Trial
 
 if TYPE_CHECKING:
@@ -200,12 +201,15 @@ def find_run(reference: str, output: Path = DEFAULT_OUTPUT) -> Run:
         raise InvalidInput(
             f"'{reference}' names {len(found)} runs: {names}", hint="give more letters"
         )
-    hint = (
-        nearest_hint(reference, [_id(run) for run in runs] + ["last"])
-        if runs
-        else (f"no runs in {output}; make one with: pgdyno run userlogin")
-    )
-    raise InvalidInput(f"no run '{reference}' in {output}", hint=hint)
+    raise InvalidInput(f"no run '{reference}' in {output}", hint=_where_runs_are(reference, runs))
+
+
+def _where_runs_are(reference: str, runs: list[Run]) -> str:
+    if not runs:
+        return "make one with: pgdyno run userlogin, or say where they are with --output"
+    if near := difflib.get_close_matches(reference, [_id(run) for run in runs], n=3):
+        return f"did you mean {' or '.join(near)}?"
+    return f"pgdyno list shows the {len(runs)} there are; the newest is {_id(runs[-1])}"
 
 
 def remove_run(run: Run) -> None:

@@ -246,7 +246,7 @@ def _not_started(choice: ClusterChoice, places: _Places, reason: str) -> PgdynoE
     return PgdynoError(
         f"postgresql {choice.installation.version} did not start: {reason}"
         + "".join(f"\n  | {line}" for line in said),
-        hint=None
+        hint="what it said last stands above; see --set, --port and --data"
         if said
         else f"its log is empty; try {choice.installation.bin_dir}/postgres by hand",
     )

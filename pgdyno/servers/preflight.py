@@ -91,7 +91,8 @@ def check_connections(needed: int, facts: Facts) -> list[str]:
             else f"set max_connections to {value} and restart the server"
         )
         problems.append(
-            f"{needed} connections are needed, but max_connections = {limits.max_connections} "
+            f"{format_count(needed)} connections are needed, "
+            f"but max_connections = {limits.max_connections} "
             f"leaves {max(room, 0)} ({taken}): {how}"
         )
     # PostgreSQL does not hold superusers to the limits of role and database.
@@ -111,8 +112,9 @@ def check_connections(needed: int, facts: Facts) -> list[str]:
         if files_needed > facts.open_files_hard:
             how += f" as root (the hard limit is {format_count(facts.open_files_hard)})"
         problems.append(
-            f"{needed} connections need {files_needed} open files, but the limit of this process "
-            f"is {format_count(facts.open_files_soft)} (RLIMIT_NOFILE): {how}"
+            f"{format_count(needed)} connections need {format_count(files_needed)} open files, but "
+            f"the limit of this process is {format_count(facts.open_files_soft)} (RLIMIT_NOFILE): "
+            f"{how}"
         )
     return problems
 
@@ -123,13 +125,13 @@ def check_disk(expected_bytes: int, free_bytes: int) -> list[str]:
     >>> check_disk(10 * 1024**3, 20 * 1024**3)
     []
     >>> check_disk(10 * 1024**3, 1024**3)
-    ['the data will take about 10.0 GB, but 1.0 GB of disk are free']
+    ['the data will take about 10.0 GB, but 1.0 GB of disk are free: give --data on a larger one']
     """
     if expected_bytes <= free_bytes * (1 - _DISK_RESERVE_SHARE):
         return []
     return [
         f"the data will take about {format_bytes(expected_bytes)}, "
-        f"but {format_bytes(free_bytes)} of disk are free"
+        f"but {format_bytes(free_bytes)} of disk are free: give --data on a larger one"
     ]
 
 

@@ -41,6 +41,9 @@ def test_refused(place: Place, words: tuple[str, ...], status: int, said: str) -
     assert said in ended.error
     assert "Traceback" not in ended.error
     assert "hint:" in ended.error or ended.error.count("\n") >= 1
+    # What was refused before anything was touched leaves no run behind.
+    kept = list(place.runs.glob("*")) if place.runs.exists() else []
+    assert len(kept) == (1 if status == 1 else 0)
 
 
 def test_a_syntax_error_shows_its_place(place: Place, tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_all_mistakes_between_files_are_told(tmp_path: Path) -> None:
     assert [line.split("mine/")[1] for line in found] == [
         "workload.toml: transaction_types[0].weight: invalid syntax at column 1 of '1 +'",
         "workload.toml: checks[0].after_load[0]: invalid syntax at column 7 of 'row.a = 1'",
-        "workload.toml: checks[0].after_load[1]: 'change.a' is not known, there are reused",
+        "workload.toml: checks[0].after_load[1]: 'change.a' is not known, there is only reused",
         "workload.toml: checks[0].after_measurement[0]: 'comitted' is not known, "
         "did you mean 'committed'?",
         "workload.toml: transaction_types[1].file: there is no file 'two.sql'",
