@@ -12,6 +12,7 @@ from pgdyno.cli.execute import Execution, execute
 from pgdyno.cli.options import json_option, run_argument
 from pgdyno.experiment.store import find_run, new_id
 from pgdyno.model import Experiment, Variant
+from pgdyno.servers.remote import take_password
 from pgdyno.workloads.keeping import find_kept
 
 
@@ -46,4 +47,5 @@ def rerun(
 def _moved(variant: Variant, dsn: str | None) -> Variant:
     if dsn is None:
         return variant
-    return variant.model_copy(update={"system": variant.system.model_copy(update={"dsn": dsn})})
+    system = variant.system.model_copy(update={"dsn": take_password(dsn)})
+    return variant.model_copy(update={"system": system})

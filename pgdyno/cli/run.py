@@ -16,6 +16,7 @@ from pgdyno.cli.parameters import WorkloadCommand
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.store import new_id
 from pgdyno.model import Experiment, LoadChoice, SystemChoice, Variant, WorkloadChoice
+from pgdyno.servers.remote import take_password
 from pgdyno.workloads import catalog
 from pgdyno.workloads.resolving import resolve
 
@@ -182,7 +183,7 @@ def _system(options: dict[str, Any]) -> SystemChoice:
         data=str(data.absolute()) if data else None,
         tcp=options["tcp"],
         port=options["port"],
-        dsn=options["dsn"],
+        dsn=take_password(options["dsn"]) if options["dsn"] else None,
     )
 
 

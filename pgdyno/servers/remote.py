@@ -7,6 +7,7 @@ and travels by environment.
 
 from __future__ import annotations
 
+import os
 import re
 
 import psycopg
@@ -20,7 +21,10 @@ from pgdyno.servers.binaries import major_version
 OLDEST_VERSION_NUM = 90600
 CONNECT_DEADLINE_S = 10.0
 # Read back from elsewhere, meaningless to the engine, or secret.
-_LEFT_OUT = ("password", "passfile", "service", "servicefile", "client_encoding", "connect_timeout")
+_LEFT_OUT = (
+    *("password", "sslpassword", "passfile", "service", "servicefile"),
+    *("client_encoding", "connect_timeout"),
+)
 
 # What libpq says, what it means, what helps. The first that matches counts; {place} is filled in.
 _CAUSES = (
@@ -103,6 +107,25 @@ def without_password(dsn: str) -> str:
     'user=me dbname=bench host=db'
     """
     return make_conninfo(**{k: v for k, v in parse_dsn(dsn).items() if k != "password"})
+
+
+def take_password(dsn: str) -> str:
+    """The dsn without its password, which moves to PGPASSWORD of this process.
+
+    From there libpq and the engine find it, and no file ever holds it. Raises `InvalidInput` for a
+    dsn that cannot be read, or holds a secret that no variable can carry.
+    """
+    parameters = parse_dsn(dsn)
+    if parameters.get("sslpassword"):
+        raise InvalidInput(
+            "the dsn holds an sslpassword, which cannot be kept out of files",
+            hint="use a client key without a passphrase, readable by you alone",
+        )
+    password = parameters.get("password")
+    if password is None:
+        return dsn
+    os.environ["PGPASSWORD"] = password
+    return without_password(dsn)
 
 
 def explain(said: str, place: str) -> tuple[str, str] | None:

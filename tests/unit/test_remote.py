@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from pgdyno.errors import InvalidInput
-from pgdyno.servers.remote import explain, parse_dsn, without_password
+from pgdyno.servers.remote import explain, parse_dsn, take_password, without_password
 
 pytestmark = pytest.mark.unit
 
@@ -56,3 +58,19 @@ def test_causes(said: str, meaning: str) -> None:
 
 def test_what_is_not_known_is_not_guessed() -> None:
     assert explain("the moon is full", "db:1") is None
+
+
+def test_a_password_moves_to_the_environment_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "old")
+    assert take_password("host=db dbname=bench") == "host=db dbname=bench"
+    assert os.environ["PGPASSWORD"] == "old"
+    assert "hush" not in take_password("postgresql://me:hush@db/bench")
+    assert os.environ["PGPASSWORD"] == "hush"
+
+
+def test_a_secret_that_no_variable_carries_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="sslpassword") as caught:
+        take_password("host=db sslpassword=hush")
+    assert "hush" not in str(caught.value)
