@@ -471,8 +471,8 @@ class Summary(Noun):
     def goodput_per_s(self) -> float | None:
         """As `throughput_per_s`, without those above the plan's response time limit."""
         measured_s = self.measured_s
-        in_time = self.measurement.committed - self.measurement.late
-        return in_time / measured_s if measured_s else None
+        punctual = self.measurement.committed - self.measurement.late
+        return punctual / measured_s if measured_s else None
 
     @property
     def throughput_with_connect_per_s(self) -> float | None:
