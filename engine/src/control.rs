@@ -7,16 +7,16 @@ use std::thread::JoinHandle;
 
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
 use crate::clock::{anchor, now_ns};
+use crate::destination::Destination;
 use crate::output::{Findings, Totals, Writer, WriterSetup, summarize, write_summary};
 use crate::plan::Plan;
 use crate::program::Language;
-use crate::reactor::{EpollReactor, ReactorKind, SocketAddress, UringReactor, choose};
+use crate::reactor::{EpollReactor, ReactorKind, UringReactor, choose};
 use crate::recorder::Recording;
 use crate::results::{ClockAnchor, EngineFacts, Outcome, Summary, Timeline};
 use crate::schedule::Timetable;
 use crate::series::SeriesRecorder;
 use crate::statements::Statements;
-use crate::wire::conninfo::Target;
 use crate::worker::{
     Assignment, Connecting, Notice, Orders, Part, Sessions, Stop, WorkerReport, work,
 };
@@ -49,7 +49,7 @@ pub struct Measurement {
     /// Its scripts.
     pub language: Arc<dyn Language>,
     /// Where to connect.
-    pub target: Target,
+    pub destination: Destination,
     /// Where the live copy of events goes.
     pub events: Option<OwnedFd>,
 }
@@ -80,7 +80,7 @@ pub fn measure(measurement: Measurement) -> Result<Summary, ControlError> {
     let Measurement {
         plan,
         language,
-        target,
+        destination,
         events,
     } = measurement;
     check_open_files(plan.clients)?;
@@ -92,15 +92,13 @@ pub fn measure(measurement: Measurement) -> Result<Summary, ControlError> {
         message: format!("io_uring does not work here: {error}"),
         hint: Some("use reactor \"auto\" or \"epoll\"".into()),
     })?;
-    let addresses = SocketAddress::resolve(&target.address)
-        .map_err(|error| format!("cannot find the server at {}: {error}", target.address))?;
+    let destination = Arc::new(destination.look_up()?);
     let statements = Arc::new(Statements::new(&plan, language.statements()));
     let assignment = Arc::new(Assignment {
         plan,
         language,
         statements,
-        target: Arc::new(target),
-        addresses,
+        destination,
     });
     let mut course = Course::new();
     let threads = start_threads(&assignment, kind, events, course.anchor)?;
@@ -429,7 +427,10 @@ fn connect_problem(
     } else {
         "could not connect"
     };
-    format!("{who} {could} to {}: {reason}", assignment.target.address)
+    format!(
+        "{who} {could} to {}: {reason}",
+        assignment.destination.target
+    )
 }
 
 #[cfg(test)]

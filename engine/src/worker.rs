@@ -5,6 +5,7 @@
 //! ```
 
 mod crew;
+mod dialing;
 mod orders;
 mod punctuality;
 #[cfg(test)]
@@ -19,16 +20,17 @@ use std::sync::mpsc::Sender;
 use crate::books::{Books, BooksTotal, Exchange};
 use crate::client::{Client, ClientLimits, Context, Session};
 use crate::clock::Clock;
+use crate::destination::Destination;
 use crate::plan::{Load, Plan, Sharing};
 use crate::process::{Usage, usage};
 use crate::program::Language;
 use crate::random::Generator;
-use crate::reactor::{Activity, Reactor, Setting, SocketAddress, Waker};
+use crate::reactor::{Activity, Reactor, Setting, Waker};
 use crate::schedule::{Draws, Schedule, Share, Timetable};
 use crate::series::SeriesRecorder;
 use crate::statements::Statements;
-use crate::wire::conninfo::Target;
 use crew::Crew;
+use dialing::Dialing;
 
 /// Keeps think times apart from everything else that is drawn from the plan's seed.
 const THINKING_SEED: u64 = 0x7468_696e_6b69_6e67;
@@ -42,9 +44,7 @@ pub struct Assignment {
     /// Their statements.
     pub statements: Arc<Statements>,
     /// Where to connect, as whom.
-    pub target: Arc<Target>,
-    /// Its addresses, in the order to try them.
-    pub addresses: Vec<SocketAddress>,
+    pub destination: Arc<Destination>,
 }
 
 /// Which part of it one worker does.
@@ -172,7 +172,6 @@ impl<R: Reactor> Worker<R> {
             limits: ClientLimits {
                 transactions: plan.transactions_per_client,
             },
-            address_count: assignment.addresses.len(),
             session_settings: plan.session_settings.clone().into(),
         };
         let client = |slot| {
@@ -183,7 +182,7 @@ impl<R: Reactor> Worker<R> {
         let now_ns = context.clock.now_ns();
         Ok(Self {
             reactor,
-            crew: Crew::new(clients, context, assignment.target.clone()),
+            crew: Crew::new(clients, context, Dialing::new(&assignment, &part)),
             connect_deadline_ns: now_ns + crate::clock::seconds_to_ns(plan.connect_deadline_s),
             assignment,
             part,
@@ -233,15 +232,13 @@ impl<R: Reactor> Worker<R> {
     /// Connect all clients at once; ends when each one is ready or has failed.
     fn connect(&mut self) -> Result<(), String> {
         for slot in 0..self.part.clients {
-            self.crew
-                .connect(slot, &mut self.reactor, &self.assignment.addresses);
+            self.crew.connect(slot, &mut self.reactor);
         }
         while !self.crew.all_connected() {
             self.turn(Some(self.connect_deadline_ns))?;
             self.take_orders();
             for slot in self.crew.take_connects() {
-                self.crew
-                    .connect(slot, &mut self.reactor, &self.assignment.addresses);
+                self.crew.connect(slot, &mut self.reactor);
             }
             if self.now_ns() >= self.connect_deadline_ns || self.stop != Stop::No {
                 self.crew.give_up_connecting();
@@ -368,7 +365,7 @@ impl<R: Reactor> Worker<R> {
         self.crew.skip_overdue(last_start_ns, end_ns);
         let alive = self.crew.close_all(&mut self.reactor);
         if !keys.is_empty() {
-            crate::reactor::cancel_all(&self.assignment.target.address, &keys);
+            crate::reactor::cancel_all(&self.assignment.destination, &keys);
         }
         if self.cost[0].is_some() && self.cost[1].is_none() {
             self.cost[1] = Some(self.cost_at(end_ns));

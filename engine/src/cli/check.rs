@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::destination::Destination;
+
 use super::{DONE, USAGE, complain, prepare};
 
 /// Exit status 0 when nothing is wrong, 2 otherwise.
@@ -9,10 +11,12 @@ pub fn check(path: &Path) -> u8 {
     let Some((plan, _)) = prepare(path) else {
         return USAGE;
     };
-    match crate::wire::conninfo::resolve(&plan.conninfo) {
+    match Destination::resolve(&plan.conninfo) {
         Ok(_) => DONE,
-        Err(error) => {
-            complain(&error.message, error.hint.as_deref());
+        Err(errors) => {
+            for error in errors {
+                complain(&error.message, error.hint.as_deref());
+            }
             USAGE
         }
     }

@@ -4,6 +4,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use super::{COULD_NOT, DONE, INTERRUPTED, USAGE, complain, path, prepare, usage};
 use crate::control::{Measurement, measure};
+use crate::destination::Destination;
 use crate::results::Outcome;
 
 /// Exit status: 0 completed, 1 could not or aborted, 2 invalid, 130 interrupted.
@@ -21,17 +22,19 @@ pub fn run(words: &[&str]) -> u8 {
     let Some((plan, language)) = prepare(&path(plan)) else {
         return USAGE;
     };
-    let target = match crate::wire::conninfo::resolve(&plan.conninfo) {
-        Ok(target) => target,
-        Err(error) => {
-            complain(&error.message, error.hint.as_deref());
+    let destination = match Destination::resolve(&plan.conninfo) {
+        Ok(destination) => destination,
+        Err(errors) => {
+            for error in errors {
+                complain(&error.message, error.hint.as_deref());
+            }
             return USAGE;
         }
     };
     match measure(Measurement {
         plan,
         language,
-        target,
+        destination,
         events,
     }) {
         Err(error) => {
@@ -68,6 +71,20 @@ fn hint_for(message: &str) -> Option<&'static str> {
         Some("use fewer clients, or raise the server's max_connections")
     } else if has("No such file or directory") || has("Connection refused") {
         Some("is the server running, and does it listen there?")
+    } else if has("sslrootcert") || has("the server's certificate is for") {
+        Some(
+            "sslrootcert must name the authority, and host the name in the certificate; sslmode=require checks neither",
+        )
+    } else if has("certificate required") || has("valid client certificate") {
+        Some("name your certificate and key with sslcert=FILE sslkey=FILE")
+    } else if has("the server does not use TLS") {
+        Some("set ssl = on in the server, or use sslmode=prefer")
+    } else if has("no pg_hba.conf entry") && has("no encryption") {
+        Some("the server may want TLS: use sslmode=require or stricter")
+    } else if has("channel_binding=require") {
+        Some("the server needs TLS and a SCRAM password; channel_binding=prefer goes without")
+    } else if has("require_auth") {
+        Some("allow the method in require_auth, or change the server's pg_hba.conf")
     } else if has("password") {
         Some("set PGPASSWORD, or write a password file (~/.pgpass)")
     } else {

@@ -29,8 +29,6 @@ pub struct Context {
     pub statements: Arc<Statements>,
     /// How much each client does.
     pub limits: ClientLimits,
-    /// How many addresses the server has.
-    pub address_count: usize,
     /// Settings to be read in one session.
     pub session_settings: Arc<[String]>,
 }

@@ -18,15 +18,16 @@ use std::sync::Arc;
 use crate::outcome::{CommitCount, FailureClass, TransactionOutcome};
 use crate::program::{Program, StatementId};
 use crate::results::Phase;
-use crate::wire::conninfo::Target;
 use crate::wire::incoming::Incoming;
 use crate::wire::outgoing::Outgoing;
-use crate::wire::startup::Startup;
+use crate::wire::startup::{Particulars, Startup};
+use crate::wire::target::Target;
+use crate::wire::tls::Channel;
 
 /// Where a client is.
 ///
 /// ```text
-/// Closed ─connected→ Opening ─ready→ Asking → Idle ─start→ Waiting ⇄ Sleeping
+/// Closed ─connected→ (Securing →) Opening ─ready→ Asking → Idle ─start→ Waiting ⇄ Sleeping
 ///                                      ↑        ↑             │ error in a block
 ///                                 (client 0)    └──ended──────┴→ RollingBack → Idle
 /// any of them ─connection lost, program aborted→ Closed, for good
@@ -35,6 +36,8 @@ use crate::wire::startup::Startup;
 enum State {
     /// No connection: not yet, or no more.
     Closed,
+    /// TLS is being agreed on.
+    Securing,
     /// The session is being opened.
     Opening(Box<Opening>),
     /// Settings of the session are being read, this one next.
@@ -95,6 +98,8 @@ pub struct Client {
     program: Box<dyn Program>,
     outgoing: Outgoing,
     incoming: Incoming,
+    /// The encryption between socket and messages; None: plain.
+    channel: Option<Box<Channel>>,
     state: State,
     transaction: Option<Transaction>,
     /// Whether the session is in a block, as ReadyForQuery told last: `I`, `T` or `E`.
@@ -112,6 +117,9 @@ pub struct Client {
     /// Where the failure column of each statement is; empty where no type has one.
     failure_columns: Vec<Option<u16>>,
     session: Session,
+    /// What the next session is opened with.
+    particulars: Option<Box<Particulars>>,
+    target: Option<Arc<Target>>,
     /// The last thing a server said before it went away.
     last_words: Option<Box<str>>,
     /// They were an error, and are counted already.
@@ -135,6 +143,7 @@ impl Client {
             program,
             outgoing: Outgoing::new(statements.encodings()),
             incoming: Incoming::default(),
+            channel: None,
             state: State::Closed,
             transaction: None,
             status: b'I',
@@ -146,15 +155,12 @@ impl Client {
             error_in_request: false,
             failure_columns: vec![None; columns],
             session: Session::default(),
+            particulars: None,
+            target: None,
             last_words: None,
             told_why: false,
             done: false,
         }
-    }
-
-    /// Bytes to send, and room for the next ones.
-    pub fn outgoing(&mut self) -> &mut Outgoing {
-        &mut self.outgoing
     }
 
     /// What was learned of the session.
@@ -162,15 +168,18 @@ impl Client {
         &self.session
     }
 
-    /// The connection is there: open a session.
-    pub fn connected(&mut self, target: Arc<Target>) -> Next {
-        let startup = Startup::begin(target, self.outgoing.bytes_mut());
-        self.state = State::Opening(Box::new(Opening(startup)));
-        Next::Wait
+    /// Bytes came.
+    #[inline]
+    pub fn receive(&mut self, bytes: &[u8], context: &mut Context) -> Next {
+        if self.channel.is_none() {
+            self.receive_messages(bytes, context)
+        } else {
+            self.receive_sealed(bytes, context)
+        }
     }
 
-    /// Bytes came.
-    pub fn receive(&mut self, bytes: &[u8], context: &mut Context) -> Next {
+    /// Bytes came, as messages.
+    fn receive_messages(&mut self, bytes: &[u8], context: &mut Context) -> Next {
         let now_ns = context.clock.now_ns();
         // The decoder hands out views into itself, so it stands apart while a message is handled.
         let mut incoming = std::mem::take(&mut self.incoming);
@@ -268,7 +277,10 @@ impl Client {
     /// Whether it has an open session.
     #[cfg(test)]
     fn is_connected(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Opening(_))
+        !matches!(
+            self.state,
+            State::Closed | State::Securing | State::Opening(_)
+        )
     }
 
     /// The connection is of no use any more.
@@ -281,7 +293,12 @@ impl Client {
             None => what.to_string(),
         };
         self.session.lost = Some(message.clone());
-        if !self.told_why && !matches!(self.state, State::Opening(_) | State::Asking(_)) {
+        if !self.told_why
+            && !matches!(
+                self.state,
+                State::Securing | State::Opening(_) | State::Asking(_)
+            )
+        {
             let place = self.place();
             context.books.own_error(&message, place, now_ns);
         }
@@ -297,8 +314,9 @@ impl Client {
         if let (Some(start_ns), Some(schedule)) = (self.start_ns.take(), &mut context.schedule) {
             schedule.give_back(self.slot, start_ns);
         }
+        // A session that could not be opened may be tried elsewhere.
+        self.done |= !matches!(self.state, State::Securing | State::Opening(_));
         self.state = State::Closed;
-        self.done = true;
         Next::Close
     }
 }

@@ -1,8 +1,12 @@
-//! A client's session being opened: start-up, and in one session of the load the settings it runs under.
+//! A client's session being opened: encryption, start-up, and in one session of the load the settings it runs under.
 
 use super::{Client, Context, Next, Opening, State};
-use crate::wire::incoming::Message;
-use crate::wire::startup::{Learned, Progress, StartupError};
+use crate::destination::Destination;
+use crate::outcome::CommitCount;
+use crate::route::{Attempt, AttemptFailure};
+use crate::wire::incoming::{Incoming, Message};
+use crate::wire::startup::{Learned, Particulars, Progress, Startup, StartupError, TERMINATE};
+use crate::wire::tls::{Channel, Encryption, Security, Step, TlsFailure};
 
 /// What was learned of a session.
 #[derive(Clone, Debug, Default)]
@@ -13,11 +17,175 @@ pub struct Session {
     pub settings: Vec<(String, String)>,
     /// Why it could not be opened.
     pub refused: Option<StartupError>,
+    /// Why it could not be secured.
+    pub not_secured: Option<TlsFailure>,
+    /// Whether it is encrypted.
+    pub secured: bool,
     /// Why it ended.
     pub lost: Option<String>,
 }
 
+impl Session {
+    /// What a failed attempt to open it means, and what was told.
+    pub fn why_not_opened(&self) -> (AttemptFailure, String) {
+        if let Some(TlsFailure(message)) = &self.not_secured {
+            return (AttemptFailure::Tls, message.clone());
+        }
+        match &self.refused {
+            Some(refused) => (
+                refused.attempt_failure(self.secured),
+                refused.message.clone(),
+            ),
+            None => (
+                AttemptFailure::Unreachable,
+                self.lost.clone().unwrap_or_default(),
+            ),
+        }
+    }
+}
+
 impl Client {
+    /// The connection is there: secure it as the attempt says, and open a session. Whatever an earlier connection left is
+    /// forgotten.
+    pub fn connected(&mut self, destination: &Destination, attempt: Attempt) -> Next {
+        self.forget_connection();
+        self.session = Session::default();
+        self.particulars = Some(Box::new(Particulars {
+            host: destination.places[attempt.place].host,
+            wanted: attempt.wanted,
+            security: None,
+        }));
+        self.target = Some(destination.target.clone());
+        match destination.setup(attempt.place) {
+            Some(setup) if attempt.encryption != Encryption::Plain => {
+                match Channel::begin(setup, attempt.encryption) {
+                    Ok(channel) => {
+                        self.channel = Some(Box::new(channel));
+                        self.state = State::Securing;
+                        Next::Wait
+                    }
+                    Err(failure) => self.not_secured(failure),
+                }
+            }
+            _ => self.begin_startup(None),
+        }
+    }
+
+    /// The connection is gone, or about to be another one: nothing of it may reach the next one.
+    pub fn forget_connection(&mut self) {
+        self.outgoing.reset();
+        self.incoming = Incoming::default();
+        self.channel = None;
+        self.status = b'I';
+        self.commits = CommitCount::default();
+        self.error_in_request = false;
+        (self.last_words, self.told_why) = (None, false);
+    }
+
+    fn begin_startup(&mut self, security: Option<Security>) -> Next {
+        let (Some(particulars), Some(target)) = (self.particulars.take(), self.target.take())
+        else {
+            return Next::Wait;
+        };
+        self.session.secured = security.is_some();
+        let particulars = Particulars {
+            security,
+            ..*particulars
+        };
+        let startup = Startup::begin(target, particulars, self.outgoing.bytes_mut());
+        self.state = State::Opening(Box::new(Opening(startup)));
+        Next::Wait
+    }
+
+    fn not_secured(&mut self, failure: TlsFailure) -> Next {
+        self.session.not_secured = Some(failure);
+        self.state = State::Closed;
+        Next::Close
+    }
+
+    /// Bytes came on a connection that is encrypted or about to be.
+    #[cold]
+    #[inline(never)]
+    fn securing(&mut self, step: Step) -> Next {
+        match step {
+            Step::Wait | Step::Opened => Next::Wait,
+            Step::Plain => {
+                self.channel = None;
+                self.begin_startup(None)
+            }
+            Step::Secured(security) => self.begin_startup(Some(security)),
+        }
+    }
+
+    /// Bytes came on a connection with a channel.
+    pub(super) fn receive_sealed(&mut self, bytes: &[u8], context: &mut Context) -> Next {
+        let Some(channel) = &mut self.channel else {
+            return Next::Wait;
+        };
+        let step = match channel.receive(bytes) {
+            Ok(step) => step,
+            Err(failure) => {
+                let opening = matches!(self.state, State::Securing | State::Opening(_));
+                if opening {
+                    return self.not_secured(failure);
+                }
+                let now_ns = context.clock.now_ns();
+                return self.lost(&failure.0, context, now_ns);
+            }
+        };
+        if step != Step::Opened {
+            return self.securing(step);
+        }
+        let mut opened = std::mem::take(channel.opened());
+        let next = if opened.is_empty() {
+            Next::Wait
+        } else {
+            self.receive_messages(&opened, context)
+        };
+        opened.clear();
+        if let Some(channel) = &mut self.channel {
+            *channel.opened() = opened;
+        }
+        next
+    }
+
+    /// Whether there is something to send.
+    #[inline]
+    pub fn has_to_send(&mut self) -> bool {
+        !self.outgoing.is_empty()
+            || self
+                .channel
+                .as_mut()
+                .is_some_and(|channel| !channel.sealed().is_empty())
+    }
+
+    /// Bytes for the socket; whoever sends them swaps an empty buffer in.
+    #[inline]
+    pub fn bytes_to_send(&mut self) -> &mut Vec<u8> {
+        let Self {
+            channel, outgoing, ..
+        } = self;
+        match channel {
+            None => outgoing.bytes_mut(),
+            Some(channel) => {
+                if !outgoing.is_empty() {
+                    channel.seal(outgoing.bytes_mut());
+                    outgoing.bytes_mut().clear();
+                }
+                channel.sealed()
+            }
+        }
+    }
+
+    /// The last bytes of a connection: the session ends in good order.
+    pub fn farewell(&mut self) -> &[u8] {
+        match &mut self.channel {
+            None if matches!(self.state, State::Securing) => &[],
+            None => TERMINATE,
+            Some(channel) => channel.farewell(TERMINATE),
+        }
+    }
+
     /// A message came while the session is being opened.
     pub(super) fn open(
         &mut self,

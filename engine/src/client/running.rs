@@ -134,7 +134,7 @@ impl Client {
     /// Whether the rows now coming are wanted.
     pub(super) fn rows_wanted(&self, context: &Context) -> bool {
         match self.state {
-            State::Asking(_) => true,
+            State::Opening(_) | State::Asking(_) => true,
             State::Waiting(_) => match self.outgoing.expects() {
                 Some(Expected::Statement { statement, .. }) => {
                     context.statements.definition(statement).wants_rows

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::{Client, ClientLimits, Context, Next};
 use crate::books::{Books, BooksTotal, Exchange, ToWriter};
 use crate::clock::Clock;
+use crate::destination::Destination;
 use crate::plan::Plan;
 use crate::program::Language;
 use crate::recorder::Recording;
@@ -17,7 +18,7 @@ use crate::results::{Counters, Failed, Phase};
 use crate::schedule::{Draws, Schedule, Share, Timetable};
 use crate::script::language::ScriptLanguage;
 use crate::statements::Statements;
-use crate::wire::conninfo::{Address, Target};
+use crate::wire::target::{Address, Target};
 
 const READY: &[u8] = b"Z\0\0\0\x05I";
 const IN_BLOCK: &[u8] = b"Z\0\0\0\x05T";
@@ -73,7 +74,6 @@ impl Stage {
             books: Books::new(statements.shape(), 1, exchange),
             statements,
             limits: ClientLimits::default(),
-            address_count: 1,
             session_settings: Vec::new().into(),
         };
         let client = Client::new(0, 0, language.program(0), &context);
@@ -104,13 +104,10 @@ impl Stage {
     }
 
     fn open(&mut self) {
-        let target = Target {
-            address: Address::Tcp("h".into(), 1),
-            user: "u".into(),
-            password: None,
-            parameters: vec![("user".into(), "u".into())],
-        };
-        assert_eq!(Next::Wait, self.client.connected(Arc::new(target)));
+        let target = Target::plain(Address::Tcp("127.0.0.1".into(), 1), None);
+        let destination = Destination::new(target).unwrap().look_up().unwrap();
+        let attempt = destination.route(0).attempt(&destination.possibilities);
+        assert_eq!(Next::Wait, self.client.connected(&destination, attempt));
         assert!(!self.sent().is_empty());
         let next = self.receive(&[&message(b'R', &[0; 4]), READY].concat());
         assert_eq!((Next::Ready, true), (next, self.client.is_connected()));
@@ -126,7 +123,7 @@ impl Stage {
 
     /// What the client has sent since last asked.
     fn sent(&mut self) -> Vec<u8> {
-        std::mem::take(self.client.outgoing().bytes_mut())
+        std::mem::take(self.client.bytes_to_send())
     }
 
     fn close(&mut self) -> Next {
@@ -432,7 +429,7 @@ fn a_transaction_allocates_nothing() {
     let round = |stage: &mut Stage| {
         for answer in &answers {
             stage.receive(answer);
-            stage.client.outgoing().bytes_mut().clear();
+            stage.client.bytes_to_send().clear();
         }
     };
     round(&mut stage);

@@ -1,34 +1,26 @@
 //! A blocking connection: loading is not measured, so it need not be clever.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
-use std::sync::Arc;
 
-use crate::wire::conninfo::{Address, Target};
+use crate::destination::Destination;
+use crate::reactor::{BlockingConnection, CancelKey, ConnectError};
+use crate::route::{Attempt, AttemptFailure};
 use crate::wire::incoming::{Incoming, Message};
 use crate::wire::outgoing::{cstring, message};
-use crate::wire::startup::{Progress, Startup, TERMINATE, cancel_request};
+use crate::wire::startup::{Particulars, Progress, Startup, StartupError, TERMINATE};
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 16 << 10;
 
-/// A socket of either kind.
-trait Socket: Read + Write + Send {}
-impl<S: Read + Write + Send> Socket for S {}
-
-/// What a cancel request needs: process id and secret.
-pub type CancelKey = (i32, Vec<u8>);
-
 /// A session.
 pub struct Connection {
-    socket: Box<dyn Socket>,
+    socket: BlockingConnection,
     incoming: Incoming,
     received: Box<[u8]>,
     begin: usize,
     end: usize,
+    /// Rows are read only while the session is being opened.
+    rows_wanted: bool,
     /// What cancels its statements; absent behind some poolers.
     pub cancel_key: Option<CancelKey>,
 }
@@ -54,6 +46,14 @@ impl Failure {
         }
     }
 
+    fn of(error: StartupError) -> Self {
+        Self {
+            sqlstate: error.sqlstate,
+            message: error.message,
+            hint: String::new(),
+        }
+    }
+
     fn lost(error: &io::Error) -> Self {
         Self::local(format!("connection lost: {error}"))
     }
@@ -67,82 +67,86 @@ enum Event {
     Other,
 }
 
-/// Open a socket to a server.
-fn open(address: &Address) -> io::Result<Box<dyn Socket>> {
-    match address {
-        Address::Tcp(host, port) => {
-            let socket = TcpStream::connect((host.as_str(), *port))?;
-            socket.set_nodelay(true)?;
-            Ok(Box::new(socket))
-        }
-        Address::Unix(path) => match path.as_os_str().as_bytes() {
-            [b'@', name @ ..] => Ok(Box::new(UnixStream::connect_addr(
-                &SocketAddr::from_abstract_name(name)?,
-            )?)),
-            _ => Ok(Box::new(UnixStream::connect(path)?)),
-        },
-    }
-}
-
-/// A server's address in messages.
-fn shown(address: &Address) -> String {
-    match address {
-        Address::Tcp(host, port) => format!("{host}, port {port}"),
-        Address::Unix(path) => format!("socket {}", path.display()),
-    }
-}
-
-/// Ask the server to cancel what the session with this key is doing.
-///
-/// # Errors
-/// The server cannot be reached.
-pub fn cancel(target: &Target, (process_id, secret): &CancelKey) -> io::Result<()> {
-    let mut socket = open(&target.address)?;
-    socket.write_all(&cancel_request(*process_id, secret))?;
-    // The server closes the connection when it has seen the request.
-    socket.read(&mut [0; 1]).map(drop)
-}
-
 impl Connection {
-    /// Open a session.
+    /// Open a session with the first server that will do; `seed` shuffles where the conninfo wants it.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
-    pub fn open(target: &Arc<Target>) -> Result<Self, Failure> {
-        let socket = open(&target.address).map_err(|error| {
-            Failure::local(format!(
-                "cannot connect to {}: {error}",
-                shown(&target.address)
-            ))
-        })?;
+    /// No server can be reached, or one refuses.
+    pub fn open(destination: &Destination, seed: u64) -> Result<Self, Failure> {
+        let mut route = destination.route(seed);
+        let mut told: Vec<String> = Vec::new();
+        loop {
+            let attempt = route.attempt(&destination.possibilities);
+            let (failed, mut failure) = match Self::attempt(destination, attempt) {
+                Ok(connection) => return Ok(connection),
+                Err(failed) => failed,
+            };
+            let address = &destination.host(attempt.place).address;
+            let message = match failure.sqlstate {
+                Some(_) => failure.message.clone(),
+                None => format!("cannot connect to {address}: {}", failure.message),
+            };
+            if !told.contains(&message) {
+                told.push(message);
+            }
+            if !route.advance(&destination.possibilities, failed) {
+                failure.message = told.join("; ");
+                return Err(failure);
+            }
+        }
+    }
+
+    fn attempt(
+        destination: &Destination,
+        attempt: Attempt,
+    ) -> Result<Self, (AttemptFailure, Failure)> {
+        let timeout = destination.target.connect_timeout;
+        let (socket, security) = BlockingConnection::open(destination, attempt, timeout)
+            .map_err(|ConnectError { failure, message }| (failure, Failure::local(message)))?;
+        let secured = security.is_some();
         let mut connection = Self {
             socket,
             incoming: Incoming::default(),
             received: vec![0; RECEIVE_BYTES].into(),
             begin: 0,
             end: 0,
+            rows_wanted: true,
             cancel_key: None,
         };
+        let particulars = Particulars {
+            host: destination.places[attempt.place].host,
+            wanted: attempt.wanted,
+            security,
+        };
+        let away = |failure| (AttemptFailure::Unreachable, failure);
+        connection
+            .socket
+            .set_timeout(timeout)
+            .map_err(|error| away(Failure::lost(&error)))?;
         let mut bytes = Vec::new();
-        let mut startup = Startup::begin(target.clone(), &mut bytes);
+        let mut startup = Startup::begin(destination.target.clone(), particulars, &mut bytes);
         loop {
-            connection.send(&bytes)?;
+            connection.send(&bytes).map_err(away)?;
             bytes.clear();
-            let progress = connection.receive(|received| startup.receive(&received, &mut bytes))?;
+            let progress = connection
+                .receive(|received| startup.receive(&received, &mut bytes))
+                .map_err(away)?;
             match progress {
                 Ok(Progress::Wait) => {}
                 Ok(Progress::Ready(learned)) => {
-                    connection.cancel_key = learned.cancel_key;
-                    return Ok(connection);
-                }
-                Err(error) => {
-                    let hint = String::new();
-                    return Err(Failure {
-                        sqlstate: error.sqlstate,
-                        message: error.message,
-                        hint,
+                    let key = learned.cancel_key;
+                    connection.cancel_key = key.map(|(process_id, secret)| CancelKey {
+                        attempt,
+                        process_id,
+                        secret,
                     });
+                    connection.rows_wanted = false;
+                    let unlimited = connection.socket.set_timeout(None);
+                    return unlimited
+                        .map(|()| connection)
+                        .map_err(|error| away(Failure::lost(&error)));
                 }
+                Err(error) => return Err((error.attempt_failure(secured), Failure::of(error))),
             }
         }
     }
@@ -252,7 +256,7 @@ impl Connection {
     fn receive<R>(&mut self, look: impl FnOnce(Message<'_>) -> R) -> Result<R, Failure> {
         loop {
             let mut input = &self.received[self.begin..self.end];
-            match self.incoming.next(&mut input, false) {
+            match self.incoming.next(&mut input, self.rows_wanted) {
                 Ok(Some(found)) => {
                     let result = look(found);
                     self.begin = self.end - input.len();

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::connection::{CancelKey, cancel};
-use crate::wire::conninfo::Target;
+use crate::destination::Destination;
+use crate::reactor::{CancelKey, cancel};
 
 /// What all threads of a load look at.
-#[derive(Debug)]
 pub struct Stop {
-    target: Arc<Target>,
+    destination: Arc<Destination>,
     stopped: AtomicBool,
     state: Mutex<State>,
 }
@@ -27,9 +26,9 @@ pub struct Signal(pub i32);
 
 impl Stop {
     /// Nothing has happened yet.
-    pub fn new(target: Arc<Target>) -> Self {
+    pub fn new(destination: Arc<Destination>) -> Self {
         Self {
-            target,
+            destination,
             stopped: AtomicBool::new(false),
             state: Mutex::default(),
         }
@@ -78,7 +77,7 @@ impl Stop {
         let sessions = self.state().sessions.clone();
         for key in &sessions {
             // A server that cannot be reached has nothing left to cancel.
-            let _ = cancel(&self.target, key);
+            let _ = cancel(&self.destination, key);
         }
     }
 }

@@ -27,9 +27,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::destination::Destination;
 use crate::program::ScriptProblem;
 use crate::script::variables::{Names, Variables};
-use crate::wire::conninfo;
 
 use interrupt::{Signal, Stop};
 use plan::LoadPlan;
@@ -127,14 +127,14 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
         variables,
         slots,
     } = prepare(&plan)?;
-    let target = conninfo::resolve(&plan.conninfo).map_err(|error| {
-        let hint = error
-            .hint
-            .map(|hint| format!("\nhint: {hint}"))
-            .unwrap_or_default();
-        LoadError::Invalid(vec![format!("{}{hint}", error.message)])
+    let destination = Destination::resolve(&plan.conninfo).map_err(|errors| {
+        let shown = errors.into_iter().map(|error| {
+            let hint = error.hint.map(|hint| format!("\nhint: {hint}"));
+            format!("{}{}", error.message, hint.unwrap_or_default())
+        });
+        LoadError::Invalid(shown.collect())
     })?;
-    let target = Arc::new(target);
+    let destination = Arc::new(destination.look_up().map_err(LoadError::Failed)?);
     let batches = jobs::batches(&works, plan.connections);
     let mut ranges = vec![0; works.len()];
     batches
@@ -153,13 +153,13 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
         variables: &variables,
         slots,
     };
-    let stop = Stop::new(target.clone());
+    let stop = Stop::new(destination.clone());
     let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| watch(&stop, &progress, &finished));
         let mut connections = Vec::new();
         for batch in &batches {
-            run_batch(&shared, batch, &mut connections, &target, &stop);
+            run_batch(&shared, batch, &mut connections, &destination, &stop);
             if stop.is_set() {
                 break;
             }

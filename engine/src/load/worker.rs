@@ -1,6 +1,5 @@
 //! One thread of a load: takes ranges until none is left.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection::{Connection, Failure};
@@ -10,10 +9,10 @@ use super::plan::LoadPlan;
 use super::progress::SectionProgress;
 use super::rows::{RowError, RowWriter};
 use super::section::{Copy, RangeSlots, Streams, Work};
+use crate::destination::Destination;
 use crate::script::template::Template;
 use crate::script::values::Value;
 use crate::script::variables::Variables;
-use crate::wire::conninfo::Target;
 
 /// What all threads read.
 #[derive(Clone, Copy)]
@@ -36,12 +35,12 @@ pub fn run_batch(
     shared: &Shared<'_>,
     batch: &[Job],
     connections: &mut Vec<Connection>,
-    target: &Arc<Target>,
+    destination: &Destination,
     stop: &Stop,
 ) {
     let wanted = shared.plan.connections.min(batch.len());
     while connections.len() < wanted {
-        match Connection::open(target) {
+        match Connection::open(destination, connections.len() as u64) {
             Ok(connection) => {
                 stop.register(connection.cancel_key.clone());
                 connections.push(connection);

@@ -1,11 +1,11 @@
-//! Asks the server to give up what it is still doing for clients that were cut off.
+//! Asks the server to give up what it is still doing for sessions nobody waits for any more.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::wire::conninfo::Address;
+use super::blocking::BlockingConnection;
+use crate::destination::Destination;
+use crate::route::Attempt;
 use crate::wire::startup::cancel_request;
 
 /// How long one request may take.
@@ -13,47 +13,34 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How long all of them may take.
 const PATIENCE_FOR_ALL_NS: u64 = 5 * crate::clock::NS_PER_S;
 
-/// Send a cancel request for each key (process id and secret). Best effort: what fails is left to the server, which
-/// notices that its client is gone when it answers.
-pub fn cancel_all(address: &Address, keys: &[(i32, Vec<u8>)]) {
+/// What a cancel request needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelKey {
+    /// How the session was opened; the request goes the same way, encrypted as it is.
+    pub attempt: Attempt,
+    /// Of the backend.
+    pub process_id: i32,
+    /// What only the session knows.
+    pub secret: Vec<u8>,
+}
+
+/// Send a cancel request for each key. Best effort: what fails is left to the server, which notices that its client is
+/// gone when it answers.
+pub fn cancel_all(destination: &Destination, keys: &[CancelKey]) {
     let begin_ns = crate::clock::now_ns();
-    for (process_id, secret) in keys {
+    for key in keys {
         if crate::clock::now_ns() - begin_ns > PATIENCE_FOR_ALL_NS {
             return;
         }
-        let _ = cancel(address, &cancel_request(*process_id, secret));
+        let _ = cancel(destination, key);
     }
 }
 
-fn cancel(address: &Address, request: &[u8]) -> io::Result<()> {
-    match address {
-        Address::Unix(path) => {
-            let stream = connect_unix(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            ask(stream, request)
-        }
-        Address::Tcp(host, port) => {
-            let first = (host.as_str(), *port).to_socket_addrs()?.next();
-            let stream =
-                TcpStream::connect_timeout(&first.ok_or(io::ErrorKind::NotFound)?, PATIENCE)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            ask(stream, request)
-        }
-    }
-}
-
-fn connect_unix(path: &std::path::Path) -> io::Result<UnixStream> {
-    match path.to_str().and_then(|path| path.strip_prefix('@')) {
-        Some(name) => {
-            let name = <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(name)?;
-            UnixStream::connect_addr(&name)
-        }
-        None => UnixStream::connect(path),
-    }
-}
-
-/// The server answers a cancel request by closing the connection.
-fn ask(mut stream: impl Read + Write, request: &[u8]) -> io::Result<()> {
-    stream.write_all(request)?;
-    stream.read(&mut [0]).map(drop)
+/// Send one cancel request and wait until the server has seen it: it answers by closing the connection.
+pub fn cancel(destination: &Destination, key: &CancelKey) -> io::Result<()> {
+    let (mut connection, _) = BlockingConnection::open(destination, key.attempt, Some(PATIENCE))
+        .map_err(|error| io::Error::other(error.message))?;
+    connection.set_timeout(Some(PATIENCE))?;
+    connection.write_all(&cancel_request(key.process_id, &key.secret))?;
+    connection.read(&mut [0]).map(drop)
 }

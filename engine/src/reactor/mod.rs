@@ -12,6 +12,7 @@
 //! swapped, never copied, and a slot whose last buffer is still being sent says so (`Sending::Busy`); the worker
 //! offers again on the next event of that slot.
 
+mod blocking;
 mod cancel;
 mod epoll;
 mod probe;
@@ -26,7 +27,8 @@ use std::io;
 
 use crate::plan::Receive;
 
-pub use cancel::cancel_all;
+pub use blocking::{BlockingConnection, ConnectError};
+pub use cancel::{CancelKey, cancel, cancel_all};
 pub use epoll::EpollReactor;
 pub use probe::{ReactorKind, choose};
 pub use socket::{SocketAddress, check, reason};

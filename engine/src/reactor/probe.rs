@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 
 use super::{Connecting, Event, Reactor, Setting, SocketAddress, UringReactor, Waker};
 use crate::plan::{ReactorChoice, Receive};
-use crate::wire::conninfo::Address;
+use crate::wire::target::Address;
 
 /// Which implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,15 @@ use std::net::ToSocketAddrs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::wire::conninfo::Address;
+use crate::wire::target::{Address, SocketOptions};
 
 /// An address as the kernel takes it.
 #[derive(Clone)]
 pub struct SocketAddress {
     storage: libc::sockaddr_storage,
     length: libc::socklen_t,
+    options: SocketOptions,
+    required_peer: Option<libc::uid_t>,
 }
 
 /// How opening a socket went.
@@ -104,7 +106,82 @@ impl SocketAddress {
         Self {
             storage,
             length: length as libc::socklen_t,
+            options: SocketOptions::default(),
+            required_peer: None,
         }
+    }
+
+    /// The same address, with these options for its TCP connections, and for a Unix socket the user who must own the
+    /// server.
+    pub fn with(self, options: SocketOptions, required_peer: Option<libc::uid_t>) -> Self {
+        Self {
+            options,
+            required_peer,
+            ..self
+        }
+    }
+
+    /// Options before a connect, as far as the family has them.
+    fn prepare(&self, socket: &OwnedFd) -> io::Result<()> {
+        if self.family() == libc::AF_UNIX {
+            return Ok(());
+        }
+        // Small messages must leave at once.
+        set_option(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        let SocketOptions {
+            keepalives,
+            keepalives_idle_s,
+            keepalives_interval_s,
+            keepalives_count,
+            user_timeout_ms,
+        } = self.options;
+        if keepalives {
+            set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+            for (name, value) in [
+                (libc::TCP_KEEPIDLE, keepalives_idle_s),
+                (libc::TCP_KEEPINTVL, keepalives_interval_s),
+                (libc::TCP_KEEPCNT, keepalives_count),
+            ] {
+                value.map_or(Ok(()), |value| {
+                    set_option(socket, libc::IPPROTO_TCP, name, value)
+                })?;
+            }
+        }
+        user_timeout_ms.map_or(Ok(()), |value| {
+            set_option(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, value)
+        })
+    }
+
+    /// Whether the process at the other end is the required user's.
+    fn check_peer(&self, socket: &OwnedFd) -> io::Result<()> {
+        let Some(required) = self
+            .required_peer
+            .filter(|_| self.family() == libc::AF_UNIX)
+        else {
+            return Ok(());
+        };
+        let mut peer = libc::ucred {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: both pointers are to variables of ours of the given length.
+        check(unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut peer).cast(),
+                &raw mut length,
+            )
+        })?;
+        if peer.uid == required {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "the socket's server belongs to another user than requirepeer",
+        ))
     }
 
     fn family(&self) -> libc::c_int {
@@ -118,13 +195,11 @@ impl SocketAddress {
         let raw = check(unsafe { libc::socket(self.family(), kind, 0) })?;
         // SAFETY: the descriptor is new and nobody else's.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-        if self.family() != libc::AF_UNIX {
-            set_no_delay(&socket)?;
-        }
+        self.prepare(&socket)?;
         // SAFETY: the pointer and length describe our own address.
         let status = unsafe { libc::connect(raw, (&raw const self.storage).cast(), self.length) };
         match check(status) {
-            Ok(_) => Ok(Opened::Connected(socket)),
+            Ok(_) => self.check_peer(&socket).map(|()| Opened::Connected(socket)),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINPROGRESS | libc::EINTR) => Ok(Opened::InProgress(socket)),
                 Some(libc::EAGAIN) => Ok(Opened::TryLater),
@@ -134,16 +209,21 @@ impl SocketAddress {
     }
 }
 
-/// Small messages must leave at once.
-fn set_no_delay(socket: &OwnedFd) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the pointer and length describe `on`.
+/// Set one option that is a number.
+fn set_option(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: u32,
+) -> io::Result<()> {
+    let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the pointer and length describe `value`.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_NODELAY,
-            (&raw const on).cast(),
+            level,
+            name,
+            (&raw const value).cast(),
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     };

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
 use super::*;
-use crate::wire::conninfo::Address;
+use crate::wire::target::Address;
 
 /// For this many connections.
 fn setting(slots: usize) -> Setting {

@@ -216,6 +216,13 @@ impl Outgoing {
         self.prepared[statement.index()] = false;
     }
 
+    /// The connection is another one: nothing is prepared there, nothing awaited.
+    pub fn reset(&mut self) {
+        self.bytes.clear();
+        self.expected.clear();
+        self.prepared.fill(false);
+    }
+
     /// The bytes to send; whoever sends them swaps an empty buffer in.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

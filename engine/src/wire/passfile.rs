@@ -1,17 +1,25 @@
 //! libpq's password file: `host:port:database:user:password` lines, first match wins.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The password for host, port, database and user; None where the file is missing, open to others or has none.
+/// The password for host, port, database and user; None where the file has none.
 pub fn look_up(file: &Path, wanted: [&str; 4]) -> Option<String> {
-    let facts = std::fs::metadata(file).ok()?;
-    // As libpq: a file that others may read is not used.
-    if !facts.is_file() || facts.permissions().mode() & 0o077 != 0 {
-        return None;
-    }
     find(&std::fs::read_to_string(file).ok()?, wanted)
+}
+
+/// Why a file that is there may not be used. As libpq: it must be a plain file that others cannot read.
+pub fn problem_of(file: &Path) -> Option<String> {
+    let facts = std::fs::metadata(file).ok()?;
+    let shown = file.display();
+    if !facts.is_file() {
+        return Some(format!("the password file {shown} is not a plain file"));
+    }
+    let open = facts.permissions().mode() & 0o077 != 0;
+    open.then(|| {
+        format!("the password file {shown} is not used, because others may read it (chmod 600)")
+    })
 }
 
 /// The password in a file's text.
@@ -73,6 +81,26 @@ pub fn account() -> Option<(String, PathBuf)> {
     ))
 }
 
+/// The number of an operating system's user.
+pub fn user_id(name: &str) -> Option<libc::uid_t> {
+    let name = CString::new(name).ok()?;
+    let mut buffer = vec![0_u8; 16 << 10];
+    // SAFETY: passwd is plain data, filled by the call below.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to our own memory, with the buffer's true length.
+    let status = unsafe {
+        libc::getpwnam_r(
+            name.as_ptr(),
+            &raw mut entry,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
+    (status == 0 && !found.is_null()).then_some(entry.pw_uid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +115,9 @@ mod tests {
 
     #[test]
     fn this_process_has_an_account() {
-        assert!(!account().unwrap().0.is_empty());
+        let (name, _) = account().unwrap();
+        // SAFETY: no pointers.
+        assert_eq!(Some(unsafe { libc::geteuid() }), user_id(&name));
+        assert_eq!(None, user_id("no such user"));
     }
 }

@@ -1,27 +1,52 @@
-//! Opening a session: start-up message, authentication, until the server is ready. Without I/O.
+//! Opening a session: start-up message, authentication, until the server is ready and known to be of the wanted kind.
+//! Without I/O.
 //!
 //! ```text
 //! begin → (AuthenticationCleartextPassword | MD5Password | SASL …)* → AuthenticationOk → parameters → ReadyForQuery
+//!       → (a question, where the parameters do not say what kind of server it is → ReadyForQuery)
 //! ```
 
 use std::sync::Arc;
 
-use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-
-use super::conninfo::Target;
+use super::authentication::Authentication;
 use super::incoming::Message;
-use super::message::take_cstring;
 use super::outgoing::{cstring, message};
+use super::target::{SessionKind, Target};
+use super::tls::Security;
+use crate::route::AttemptFailure;
 
 /// Version 3.0.
 const PROTOCOL_VERSION: i32 = 3 << 16;
 
 /// A session being opened.
 pub struct Startup {
-    target: Arc<Target>,
-    scram: Option<Box<ScramSha256>>,
+    authentication: Authentication,
     learned: Learned,
+    wanted: SessionKind,
+    /// From 14 on the server tells by itself; before, it must be asked.
+    told: Told,
+    /// The question was sent.
+    asking: bool,
+}
+
+/// What the server told of its kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    in_recovery: Option<bool>,
+    read_only: Option<bool>,
+    /// The answer to the question.
+    asked: Option<bool>,
+}
+
+/// What the start-up is about, beside the target.
+#[derive(Clone, Debug)]
+pub struct Particulars {
+    /// Index of the host among the target's.
+    pub host: usize,
+    /// What kind of server will do at this attempt.
+    pub wanted: SessionKind,
+    /// The encryption under it.
+    pub security: Option<Security>,
 }
 
 /// What the server told while the session was opened.
@@ -42,17 +67,46 @@ pub enum Progress {
     Ready(Learned),
 }
 
+/// What kind of failure it is: it decides whether another attempt can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The server said no.
+    Server,
+    /// It is starting up, shutting down or recovering (SQLSTATE 57P03).
+    NotYet,
+    /// It is open, and not of the wanted kind.
+    WrongKind,
+    /// This side says no: what the server asks for cannot be given, or it broke the protocol.
+    Own,
+}
+
 /// Why a session could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartupError {
+    /// What kind of failure.
+    pub refusal: Refusal,
     /// The server's, where it gave one.
     pub sqlstate: Option<String>,
     /// One line.
     pub message: String,
 }
 
-fn refuse(message: impl Into<String>) -> StartupError {
+impl StartupError {
+    /// What it means for further attempts.
+    pub fn attempt_failure(&self, secured: bool) -> AttemptFailure {
+        match self.refusal {
+            Refusal::Server => AttemptFailure::Refused { secured },
+            Refusal::NotYet => AttemptFailure::NotYet,
+            Refusal::WrongKind => AttemptFailure::WrongKind,
+            Refusal::Own => AttemptFailure::Own,
+        }
+    }
+}
+
+/// This side says no.
+pub fn refuse(message: impl Into<String>) -> StartupError {
     StartupError {
+        refusal: Refusal::Own,
         sqlstate: None,
         message: message.into(),
     }
@@ -60,7 +114,7 @@ fn refuse(message: impl Into<String>) -> StartupError {
 
 impl Startup {
     /// Write the start-up message.
-    pub fn begin(target: Arc<Target>, bytes: &mut Vec<u8>) -> Self {
+    pub fn begin(target: Arc<Target>, particulars: Particulars, bytes: &mut Vec<u8>) -> Self {
         let begin = bytes.len();
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&PROTOCOL_VERSION.to_be_bytes());
@@ -72,35 +126,47 @@ impl Startup {
         let length = (bytes.len() - begin) as u32;
         bytes[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
         Self {
-            target,
-            scram: None,
+            authentication: Authentication::new(target, particulars.host, particulars.security),
             learned: Learned::default(),
+            wanted: particulars.wanted,
+            told: Told::default(),
+            asking: false,
         }
     }
 
-    /// Take the next message of the server; what it must be answered is appended to `bytes`.
+    /// Take one message; what has to be sent is added to `bytes`. Rows must not be passed over.
     pub fn receive(
         &mut self,
         received: &Message<'_>,
         bytes: &mut Vec<u8>,
     ) -> Result<Progress, StartupError> {
         match received {
-            Message::Authentication(code, data) => self.authenticate(*code, data, bytes)?,
-            Message::Parameter(b"server_version", value) => {
-                self.learned.server_version = Some(String::from_utf8_lossy(value).into_owned());
+            Message::Authentication(code, data) => {
+                self.authentication.answer(*code, data, bytes)?
             }
+            Message::Parameter(name, value) => self.parameter(name, value),
             Message::BackendKey { process_id, secret } => {
                 self.learned.cancel_key = Some((*process_id, secret.to_vec()));
             }
-            Message::Ready(_) => return Ok(Progress::Ready(std::mem::take(&mut self.learned))),
+            Message::Row(row) if self.asking => {
+                self.told.asked = Some(matches!(row.get(0), Some(b"on" | b"t")));
+            }
+            Message::Ready(_) => return self.ready(bytes),
             Message::Error(error) => {
+                let state = error.state();
                 return Err(StartupError {
-                    sqlstate: Some(error.state()),
+                    refusal: if state == "57P03" {
+                        Refusal::NotYet
+                    } else {
+                        Refusal::Server
+                    },
+                    sqlstate: Some(state),
                     message: error.text(),
                 });
             }
-            Message::Parameter(..) | Message::Notice(_) => {}
+            Message::Notice(_) => {}
             Message::Other(b'v') => {}
+            Message::Columns(_) | Message::Complete(_) if self.asking => {}
             other => {
                 return Err(refuse(format!(
                     "the server broke the protocol while a session was opened: {other:?}"
@@ -110,92 +176,54 @@ impl Startup {
         Ok(Progress::Wait)
     }
 
-    /// Answer one authentication request.
-    fn authenticate(
-        &mut self,
-        code: i32,
-        data: &[u8],
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), StartupError> {
-        match code {
-            0 => {}
-            3 => {
-                let password = self.password()?.to_string();
-                message(bytes, b'p', |body| cstring(body, &password));
+    fn parameter(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"server_version" => {
+                self.learned.server_version = Some(String::from_utf8_lossy(value).into_owned());
             }
-            5 => {
-                let salt = *data
-                    .first_chunk::<4>()
-                    .ok_or_else(|| refuse("the server sent no salt for md5"))?;
-                let hash = md5_hash(
-                    self.target.user.as_bytes(),
-                    self.password()?.as_bytes(),
-                    salt,
-                );
-                message(bytes, b'p', |body| cstring(body, &hash));
-            }
-            10 => self.begin_scram(data, bytes)?,
-            11 => {
-                let scram = self
-                    .scram
-                    .as_mut()
-                    .ok_or_else(|| refuse("the server continued SCRAM before it began"))?;
-                scram
-                    .update(data)
-                    .map_err(|error| refuse(format!("SCRAM authentication failed: {error}")))?;
-                message(bytes, b'p', |body| body.extend_from_slice(scram.message()));
-            }
-            12 => {
-                let scram = self
-                    .scram
-                    .as_mut()
-                    .ok_or_else(|| refuse("the server ended SCRAM before it began"))?;
-                scram.finish(data).map_err(|error| {
-                    refuse(format!(
-                        "the server does not know the password either: {error}"
-                    ))
-                })?;
-            }
-            7 | 9 => {
-                return Err(refuse(
-                    "the server asks for GSSAPI or SSPI authentication, which is not supported",
-                ));
-            }
-            other => {
-                return Err(refuse(format!(
-                    "the server asks for unknown authentication method {other}"
-                )));
-            }
+            b"in_hot_standby" => self.told.in_recovery = Some(value == b"on"),
+            b"default_transaction_read_only" => self.told.read_only = Some(value == b"on"),
+            _ => {}
         }
-        Ok(())
     }
 
-    /// Choose SCRAM-SHA-256 from the mechanisms offered.
-    fn begin_scram(&mut self, mut offered: &[u8], bytes: &mut Vec<u8>) -> Result<(), StartupError> {
-        let mut known = false;
-        while let Some((mechanism, rest)) = take_cstring(offered) {
-            known |= mechanism == SCRAM_SHA_256.as_bytes();
-            offered = rest;
-        }
-        if !known {
-            return Err(refuse(
-                "the server offers no authentication mechanism that is supported (SCRAM-SHA-256)",
-            ));
-        }
-        let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
-        message(bytes, b'p', |body| {
-            cstring(body, SCRAM_SHA_256);
-            body.extend_from_slice(&(scram.message().len() as u32).to_be_bytes());
-            body.extend_from_slice(scram.message());
-        });
-        self.scram = Some(Box::new(scram));
-        Ok(())
-    }
-
-    fn password(&self) -> Result<&str, StartupError> {
-        let asked =
-            "the server asks for a password and none is known (set PGPASSWORD or a password file)";
-        self.target.password.as_deref().ok_or_else(|| refuse(asked))
+    /// The server waits for us: is it of the wanted kind?
+    fn ready(&mut self, bytes: &mut Vec<u8>) -> Result<Progress, StartupError> {
+        self.authentication.finished()?;
+        let both = self.told.in_recovery.zip(self.told.read_only);
+        let (known, question) = match self.wanted {
+            SessionKind::Any | SessionKind::PreferStandby => {
+                return Ok(Progress::Ready(std::mem::take(&mut self.learned)));
+            }
+            SessionKind::ReadWrite | SessionKind::ReadOnly => (
+                both.map(|(in_recovery, read_only)| in_recovery || read_only),
+                "SHOW transaction_read_only",
+            ),
+            SessionKind::Primary | SessionKind::Standby => (
+                self.told.in_recovery,
+                "SELECT pg_catalog.pg_is_in_recovery()",
+            ),
+        };
+        let known = known.or(self.told.asked);
+        let Some(known) = known else {
+            if self.asking {
+                return Err(refuse("the server did not say whether it is a standby"));
+            }
+            self.asking = true;
+            message(bytes, b'Q', |body| cstring(body, question));
+            return Ok(Progress::Wait);
+        };
+        let wrong = match (self.wanted, known) {
+            (SessionKind::ReadWrite, true) => "the session is read-only",
+            (SessionKind::ReadOnly, false) => "the session is not read-only",
+            (SessionKind::Primary, true) => "the server is a standby",
+            (SessionKind::Standby, false) => "the server is not a standby",
+            _ => return Ok(Progress::Ready(std::mem::take(&mut self.learned))),
+        };
+        Err(StartupError {
+            refusal: Refusal::WrongKind,
+            ..refuse(wrong)
+        })
     }
 }
 
@@ -216,17 +244,21 @@ pub const TERMINATE: &[u8] = b"X\0\0\0\x04";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::conninfo::Address;
+    use crate::wire::target::Address;
+
+    fn begin(target: Target, wanted: SessionKind, bytes: &mut Vec<u8>) -> Startup {
+        let particulars = Particulars {
+            host: 0,
+            wanted,
+            security: None,
+        };
+        Startup::begin(Arc::new(target), particulars, bytes)
+    }
 
     fn startup(password: Option<&str>) -> (Startup, Vec<u8>) {
-        let target = Target {
-            address: Address::Tcp("h".into(), 1),
-            user: "u".into(),
-            password: password.map(Into::into),
-            parameters: vec![("user".into(), "u".into())],
-        };
+        let target = Target::plain(Address::Tcp("h".into(), 1), password);
         let mut bytes = Vec::new();
-        let startup = Startup::begin(Arc::new(target), &mut bytes);
+        let startup = begin(target, SessionKind::Any, &mut bytes);
         (startup, bytes)
     }
 
@@ -293,6 +325,80 @@ mod tests {
                 .unwrap_err();
             assert!(error.message.contains(part), "{error:?}");
         }
+    }
+
+    /// What comes of parameters and, if a question is asked, of this answer.
+    fn kind(
+        wanted: SessionKind,
+        parameters: &[(&str, &str)],
+        answer: &str,
+    ) -> Result<&'static str, String> {
+        let target = Target::plain(Address::Tcp("h".into(), 1), None);
+        let mut bytes = Vec::new();
+        let mut session = begin(target, wanted, &mut bytes);
+        bytes.clear();
+        session
+            .receive(&Message::Authentication(0, &[]), &mut bytes)
+            .unwrap();
+        for (name, value) in parameters {
+            let told = Message::Parameter(name.as_bytes(), value.as_bytes());
+            session.receive(&told, &mut bytes).unwrap();
+        }
+        let mut how = "told";
+        let mut progress = session.receive(&Message::Ready(b'I'), &mut bytes);
+        if progress == Ok(Progress::Wait) {
+            assert_eq!(b'Q', bytes[0]);
+            how = "asked";
+            let body = [&[0, 1, 0, 0, 0, answer.len() as u8], answer.as_bytes()].concat();
+            let row = Message::Row(crate::wire::message::Row::new(&body).unwrap());
+            session.receive(&row, &mut bytes).unwrap();
+            session
+                .receive(&Message::Complete(b"SHOW"), &mut bytes)
+                .unwrap();
+            progress = session.receive(&Message::Ready(b'I'), &mut bytes);
+        }
+        progress.map(|_| how).map_err(|error| {
+            assert_eq!(Refusal::WrongKind, error.refusal);
+            error.message
+        })
+    }
+
+    #[test]
+    fn the_kind_of_server_is_told_or_asked() {
+        use SessionKind::{Any, Primary, ReadOnly, ReadWrite, Standby};
+        let standby = [
+            ("in_hot_standby", "on"),
+            ("default_transaction_read_only", "off"),
+        ];
+        let primary = [
+            ("in_hot_standby", "off"),
+            ("default_transaction_read_only", "off"),
+        ];
+        let reading = [
+            ("in_hot_standby", "off"),
+            ("default_transaction_read_only", "on"),
+        ];
+        for (wanted, fits, does_not) in [
+            (ReadWrite, &primary, &standby),
+            (ReadWrite, &primary, &reading),
+            (ReadOnly, &reading, &primary),
+            (Primary, &reading, &standby),
+            (Standby, &standby, &primary),
+        ] {
+            assert_eq!(Ok("told"), kind(wanted, fits, ""), "{wanted:?}");
+            assert!(kind(wanted, does_not, "").is_err(), "{wanted:?}");
+        }
+        assert_eq!(Ok("told"), kind(Any, &[], ""));
+        assert_eq!(Ok("asked"), kind(ReadWrite, &[], "off"));
+        assert_eq!(
+            Err("the session is read-only".into()),
+            kind(ReadWrite, &[], "on")
+        );
+        assert_eq!(Ok("asked"), kind(Standby, &[], "t"));
+        assert_eq!(
+            Err("the server is a standby".into()),
+            kind(Primary, &[], "t")
+        );
     }
 
     #[test]

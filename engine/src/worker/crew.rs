@@ -1,15 +1,13 @@
 //! The clients of one worker and what surrounds them: events reach them here, and what they want is collected.
 
-use std::sync::Arc;
-
 use super::Sessions;
+use super::dialing::{Dialing, Link};
 use super::punctuality::Punctuality;
 use crate::client::{Client, Context, Next};
-use crate::reactor::{Connecting as Begun, Event, Reactor, Sending, SocketAddress, reason};
+use crate::reactor::{CancelKey, Connecting as Begun, Event, Reactor, Sending, reason};
+use crate::route::AttemptFailure;
 use crate::series::SeriesRecorder;
 use crate::timers::Timers;
-use crate::wire::conninfo::Target;
-use crate::wire::startup::TERMINATE;
 
 /// How long to wait when the server's queue of connections is full.
 const TRY_AGAIN_NS: u64 = 2_000_000;
@@ -25,27 +23,13 @@ pub struct Connecting {
     pub sessions: Sessions,
 }
 
-/// How far the connection of one client is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    /// Being opened; which address is tried.
-    Opening(usize),
-    /// The client is ready.
-    Up,
-    /// It was never ready.
-    Failed,
-    /// It was ready and is not any more.
-    Lost,
-}
-
 /// See the module.
 pub struct Crew {
     /// What the clients share.
     pub context: Context,
     clients: Vec<Client>,
-    links: Vec<Link>,
+    dialing: Dialing,
     timers: Timers,
-    target: Arc<Target>,
     /// Clients that wrote something.
     outbox: Vec<usize>,
     /// Clients whose connection must be closed.
@@ -66,15 +50,14 @@ pub struct Crew {
 
 impl Crew {
     /// All clients without a connection.
-    pub fn new(clients: Vec<Client>, context: Context, target: Arc<Target>) -> Self {
+    pub fn new(clients: Vec<Client>, context: Context, dialing: Dialing) -> Self {
         let count = clients.len();
         Self {
             connect_begin_ns: context.clock.now_ns(),
             context,
             clients,
-            links: vec![Link::Opening(0); count],
+            dialing,
             timers: Timers::new(count),
-            target,
             outbox: Vec::with_capacity(4 * count),
             closing: Vec::with_capacity(count),
             connects: Vec::with_capacity(count),
@@ -90,25 +73,26 @@ impl Crew {
         }
     }
 
-    /// Begin to connect a client at the address it is at.
-    pub fn connect(
-        &mut self,
-        slot: usize,
-        reactor: &mut impl Reactor,
-        addresses: &[SocketAddress],
-    ) {
-        while let Link::Opening(index) = self.links[slot] {
-            match reactor.connect(slot, &addresses[index]) {
-                Ok(Begun::Begun) => return,
+    /// Begin what a client has to try next.
+    pub fn connect(&mut self, slot: usize, reactor: &mut impl Reactor) {
+        while matches!(self.dialing.links[slot], Link::Due | Link::Queued) {
+            let attempt = self.dialing.attempt(slot);
+            let now_ns = self.context.clock.now_ns();
+            let place = &self.dialing.destination.places[attempt.place];
+            match reactor.connect(slot, &place.address) {
+                Ok(Begun::Begun) => {
+                    self.dialing.links[slot] = Link::Opening;
+                    if let Some(timeout) = self.dialing.timeout() {
+                        self.timers.set(slot, now_ns + timeout.as_nanos() as u64);
+                    }
+                }
                 Ok(Begun::TryLater) => {
-                    return self
-                        .timers
-                        .set(slot, self.context.clock.now_ns() + TRY_AGAIN_NS);
+                    self.dialing.links[slot] = Link::Queued;
+                    return self.timers.set(slot, now_ns + TRY_AGAIN_NS);
                 }
-                Err(error) if index + 1 == addresses.len() => {
-                    self.connect_failed(slot, &reason(&error))
+                Err(error) => {
+                    self.attempt_failed(slot, AttemptFailure::Unreachable, &reason(&error))
                 }
-                Err(_) => self.links[slot] = Link::Opening(index + 1),
             }
         }
     }
@@ -126,9 +110,10 @@ impl Crew {
     /// The deadline has come for those that are not ready.
     pub fn give_up_connecting(&mut self) {
         for slot in 0..self.clients.len() {
-            if matches!(self.links[slot], Link::Opening(_)) {
+            if self.dialing.links[slot].is_opening() {
                 self.timers.unset(slot);
                 self.closing.push(slot);
+                self.dialing.links[slot] = Link::Failed;
                 self.connect_failed(slot, "no session within the connect deadline");
             }
         }
@@ -139,10 +124,15 @@ impl Crew {
         let first = self
             .clients
             .iter()
-            .zip(&self.links)
+            .zip(&self.dialing.links)
             .find(|(_, link)| **link == Link::Up);
         Connecting {
-            connected: self.links.iter().filter(|link| **link == Link::Up).count(),
+            connected: self
+                .dialing
+                .links
+                .iter()
+                .filter(|link| **link == Link::Up)
+                .count(),
             failures: self.failures.clone(),
             sessions: Sessions {
                 first: first.map(|(client, _)| client.session().clone()),
@@ -151,11 +141,17 @@ impl Crew {
         }
     }
 
-    fn connect_failed(&mut self, slot: usize, message: &str) {
-        if !matches!(self.links[slot], Link::Opening(_)) {
-            return;
+    /// An attempt failed: begin the next one, if there is one, when its connection is closed.
+    fn attempt_failed(&mut self, slot: usize, failure: AttemptFailure, message: &str) {
+        self.timers.unset(slot);
+        match self.dialing.failed(slot, failure, message) {
+            None => self.connects.push(slot),
+            Some(told) => self.connect_failed(slot, &told),
         }
-        self.links[slot] = Link::Failed;
+    }
+
+    /// No attempt is left.
+    fn connect_failed(&mut self, slot: usize, message: &str) {
         self.opening_count -= 1;
         self.note_done(slot);
         match self.failures.iter_mut().find(|(known, _)| known == message) {
@@ -190,27 +186,23 @@ impl Crew {
 
     /// Something happened to a connection.
     pub fn happened(&mut self, slot: usize, event: Event<'_>) {
+        let link = self.dialing.links[slot];
+        if !matches!(link, Link::Opening | Link::Up) {
+            return;
+        }
         let client = &mut self.clients[slot];
         let next = match event {
             Event::Received(bytes) => client.receive(bytes, &mut self.context),
             Event::Sent => Next::Wait,
-            Event::Connected => client.connected(self.target.clone()),
+            Event::Connected => {
+                client.connected(&self.dialing.destination, self.dialing.attempt(slot))
+            }
             Event::Closed(error) => client.connection_closed(error.as_ref(), &mut self.context),
-            Event::ConnectFailed(error) => return self.next_address(slot, &reason(&error)),
+            Event::ConnectFailed(error) => {
+                return self.attempt_failed(slot, AttemptFailure::Unreachable, &reason(&error));
+            }
         };
         self.after(slot, next);
-    }
-
-    /// An address did not work: is there another?
-    fn next_address(&mut self, slot: usize, message: &str) {
-        if let Link::Opening(index) = self.links[slot] {
-            if index + 1 < self.context.address_count {
-                self.links[slot] = Link::Opening(index + 1);
-                self.connects.push(slot);
-            } else {
-                self.connect_failed(slot, message);
-            }
-        }
     }
 
     /// Every timer that has gone off.
@@ -220,9 +212,21 @@ impl Crew {
             let Some((slot, due_ns)) = self.timers.take_due(now_ns) else {
                 break;
             };
-            if matches!(self.links[slot], Link::Opening(_)) {
-                self.connects.push(slot);
-                continue;
+            match self.dialing.links[slot] {
+                Link::Queued => {
+                    self.connects.push(slot);
+                    continue;
+                }
+                Link::Opening => {
+                    self.closing.push(slot);
+                    self.attempt_failed(
+                        slot,
+                        AttemptFailure::Unreachable,
+                        "no session within connect_timeout",
+                    );
+                    continue;
+                }
+                _ => {}
             }
             self.punctuality.went_off(slot, due_ns);
             let next = self.clients[slot].wake(&mut self.context);
@@ -271,7 +275,7 @@ impl Crew {
             Next::Ready => self.ready(slot),
             Next::Close => self.ended(slot),
         }
-        if !self.clients[slot].outgoing().is_empty() {
+        if self.clients[slot].has_to_send() {
             self.outbox.push(slot);
         }
         if self.running && self.clients[slot].is_done() {
@@ -280,7 +284,10 @@ impl Crew {
     }
 
     fn ready(&mut self, slot: usize) {
-        self.links[slot] = Link::Up;
+        self.dialing.links[slot] = Link::Up;
+        if self.dialing.timeout().is_some() {
+            self.timers.unset(slot);
+        }
         self.opening_count -= 1;
         self.connect_times
             .record(self.context.clock.now_ns() - self.connect_begin_ns);
@@ -291,20 +298,18 @@ impl Crew {
         self.timers.unset(slot);
         self.closing.push(slot);
         let session = self.clients[slot].session();
-        let refused = session
-            .refused
-            .as_ref()
-            .map(|refused| refused.message.clone());
-        let message = refused.or(session.lost.clone()).unwrap_or_default();
-        match self.links[slot] {
-            Link::Opening(_) => self.connect_failed(slot, &message),
+        match self.dialing.links[slot] {
+            Link::Opening => {
+                let (failure, message) = session.why_not_opened();
+                self.attempt_failed(slot, failure, &message);
+            }
             Link::Up => {
-                self.links[slot] = Link::Lost;
+                self.lost = session.lost.clone();
+                self.dialing.links[slot] = Link::Lost;
                 self.lost_count += 1;
-                self.lost = Some(message);
                 self.note_done(slot);
             }
-            Link::Failed | Link::Lost => {}
+            Link::Due | Link::Queued | Link::Failed | Link::Lost => {}
         }
     }
 
@@ -321,30 +326,35 @@ impl Crew {
 
     /// Whether any client still has a session.
     pub fn any_alive(&self) -> bool {
-        self.links.contains(&Link::Up)
+        self.dialing.links.contains(&Link::Up)
     }
 
     /// Send and close what clients want sent and closed.
     pub fn flush(&mut self, reactor: &mut impl Reactor) {
         for slot in self.closing.drain(..) {
-            reactor.close(slot, TERMINATE);
-            self.clients[slot].outgoing().bytes_mut().clear();
+            reactor.close(slot, self.clients[slot].farewell());
+            self.clients[slot].forget_connection();
         }
         for slot in self.outbox.drain(..) {
-            let outgoing = self.clients[slot].outgoing();
-            if !outgoing.is_empty() {
+            let bytes = self.clients[slot].bytes_to_send();
+            if !bytes.is_empty() {
                 // Where the last buffer is still on its way, `Event::Sent` brings the client back here.
-                let _: Sending = reactor.send(slot, outgoing.bytes_mut());
+                let _: Sending = reactor.send(slot, bytes);
             }
         }
     }
 
     /// The deadline: count what is in flight, and say whom the server should no longer work for.
-    pub fn cut_off(&mut self, now_ns: u64) -> Vec<(i32, Vec<u8>)> {
+    pub fn cut_off(&mut self, now_ns: u64) -> Vec<CancelKey> {
         let mut keys = Vec::new();
-        for client in &mut self.clients {
+        for (slot, client) in self.clients.iter_mut().enumerate() {
             if client.cut_off(&mut self.context, now_ns) {
-                keys.extend(client.session().learned.cancel_key.clone());
+                let key = client.session().learned.cancel_key.clone();
+                keys.extend(key.map(|(process_id, secret)| CancelKey {
+                    attempt: self.dialing.attempt(slot),
+                    process_id,
+                    secret,
+                }));
             }
         }
         keys
@@ -361,10 +371,10 @@ impl Crew {
     /// Close every connection in good order; how many there were.
     pub fn close_all(&mut self, reactor: &mut impl Reactor) -> usize {
         let mut alive = 0;
-        for (slot, link) in self.links.iter().enumerate() {
+        for (slot, link) in self.dialing.links.iter().enumerate() {
             if *link == Link::Up {
                 alive += 1;
-                reactor.close(slot, TERMINATE);
+                reactor.close(slot, self.clients[slot].farewell());
             }
         }
         alive
