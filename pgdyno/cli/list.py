@@ -33,7 +33,13 @@ def list_command(output: Path, *, as_json: bool) -> None:
         ("id", "left"), ("when (UTC)", "left"), ("name", "left"), ("trials", "right"),
         ("throughput", "right"), ("outcome", "left"), ("tags", "left"),
     ):  # fmt: skip
-        table.add_column(title, justify=justify, no_wrap=title != "tags")  # type: ignore[arg-type]
+        narrow = title in ("name", "tags")
+        table.add_column(
+            title,
+            justify=justify,  # type: ignore[arg-type]
+            no_wrap=not narrow,
+            overflow="fold",
+        )
     for row in rows:
         tps = row["throughput_per_s"]
         table.add_row(
@@ -46,6 +52,9 @@ def list_command(output: Path, *, as_json: bool) -> None:
             " ".join(row["tags"]),
         )
     Console().print(table)
+    for row in rows:
+        if row["problem"] is not None:
+            click.echo(f"{row['folder']} cannot be read: {row['problem']}", err=True)
 
 
 def _row(run: Run) -> dict[str, Any]:
@@ -63,11 +72,11 @@ def _row(run: Run) -> dict[str, Any]:
             "outcome": (last.trial.outcome or "unfinished") if last else "no trial",
             "tags": list(run.tags),
             "folder": str(run.folder),
+            "problem": None,
         }
     except (PgdynoError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
         return {
-            "id": run.folder.name[-6:], "created": "", "name": run.folder.name, "trials": 0,
-            "throughput_per_s": None, "outcome": f"unreadable: {reason}", "tags": [],
-            "folder": str(run.folder),
+            "id": run.id, "created": "", "name": run.folder.name, "trials": 0,
+            "throughput_per_s": None, "outcome": "unreadable", "tags": [],
+            "folder": str(run.folder), "problem": str(error).splitlines()[0],
         }  # fmt: skip

@@ -123,17 +123,39 @@ class Run:
     folder: Path
 
     @property
+    def id(self) -> str:
+        """The six letters that name it among its neighbours, from the folder's name."""
+        return self.folder.name.rsplit("-", 1)[-1]
+
+    @property
     def experiment(self) -> Experiment:
         """The experiment as resolved."""
         path = self.folder / "experiment.toml"
-        document = tomllib.loads(path.read_text())
+        try:
+            document = tomllib.loads(path.read_text())
+        except OSError as error:
+            raise PgdynoError(
+                f"{path} cannot be read: {error.strerror}", hint="is it a run folder?"
+            ) from error
+        except ValueError as error:
+            raise PgdynoError(
+                f"{path} is not TOML: {error}", hint="was it edited or cut off?"
+            ) from error
         return _validate(path, document, Experiment)
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The person's own names for this run."""
         path = self.folder / "tags.json"
-        return tuple(json.loads(path.read_text())) if path.exists() else ()
+        try:
+            tags = json.loads(path.read_text()) if path.exists() else []
+        except (OSError, ValueError) as error:
+            raise PgdynoError(
+                f"{path} cannot be read: {error}", hint="give the run its tags again"
+            ) from error
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise PgdynoError(f"{path} is not a list of names", hint="give the run its tags again")
+        return tuple(tags)
 
     @property
     def trials(self) -> tuple[StoredTrial, ...]:
@@ -192,24 +214,32 @@ def find_run(reference: str, output: Path = DEFAULT_OUTPUT) -> Run:
     runs = list_runs(output)
     if reference == "last" and runs:
         return runs[-1]
-    found = [run for run in runs if _id(run).startswith(reference) or run.folder.name == reference]
-    found = found or [run for run in runs if reference in run.tags]
+    found = [run for run in runs if run.id.startswith(reference) or run.folder.name == reference]
+    found = found or [run for run in runs if _is_tagged(run, reference)]
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(_id(run) for run in found)
+        names = ", ".join(run.id for run in found)
         raise InvalidInput(
             f"'{reference}' names {len(found)} runs: {names}", hint="give more letters"
         )
     raise InvalidInput(f"no run '{reference}' in {output}", hint=_where_runs_are(reference, runs))
 
 
+def _is_tagged(run: Run, tag: str) -> bool:
+    """Whether a run has the tag; one whose tags cannot be read stands in nobody's way."""
+    try:
+        return tag in run.tags
+    except PgdynoError:
+        return False
+
+
 def _where_runs_are(reference: str, runs: list[Run]) -> str:
     if not runs:
         return "make one with: pgdyno run userlogin, or say where they are with --output"
-    if near := difflib.get_close_matches(reference, [_id(run) for run in runs], n=3):
+    if near := difflib.get_close_matches(reference, [run.id for run in runs], n=3):
         return f"did you mean {' or '.join(near)}?"
-    return f"pgdyno list shows the {len(runs)} there are; the newest is {_id(runs[-1])}"
+    return f"pgdyno list shows the {len(runs)} there are; the newest is {runs[-1].id}"
 
 
 def remove_run(run: Run) -> None:
@@ -227,10 +257,6 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text)
     temporary.replace(path)
-
-
-def _id(run: Run) -> str:
-    return run.folder.name.rsplit("-", 1)[-1]
 
 
 def _slug(name: str) -> str:
