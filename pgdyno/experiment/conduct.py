@@ -133,7 +133,6 @@ class Conduct:
     def _load(self, target: Target) -> None:
         """See to it that the data are there and right."""
         with self.diary.phase("load"):
-            memory_bytes = self._memory_bytes()
             loader = Loader(
                 engine=find_engine(), host=self.host, connections=len(os.sched_getaffinity(0))
             )
@@ -141,7 +140,7 @@ class Conduct:
                 target=target,
                 loader=loader,
                 reload=self.variant.load.reload,
-                memory_bytes=memory_bytes,
+                memory_bytes=self._server_memory_bytes(),
             )
             report = load(self.workload, request, self._heard)
             self.diary.learn(load=report, state=identify(self.workload, target))
@@ -221,9 +220,12 @@ class Conduct:
     def _checking(self, name: str, share: float) -> None:
         self.progress.step(Step(text=f"check {name}", share=share))
 
-    def _memory_bytes(self) -> int:
-        stored = self.stored.environment
-        return stored.hosts[0].memory_bytes if stored is not None else 0
+    def _server_memory_bytes(self) -> int | None:
+        """Memory of the server's host; None for one that cannot be seen from here."""
+        stored, placement = self.stored.environment, self.diary.trial.placement
+        if stored is None or placement["server"].host != self.host.name:
+            return None
+        return stored.hosts[0].memory_bytes
 
 
 def _database_bytes(server: Server) -> int:

@@ -91,7 +91,7 @@ def _what_ran(documents: TrialDocuments) -> list[tuple[str, str]]:
         found.append(("workload", wording.workload_words(documents.variant.workload)))
         found.append(("load", wording.load_words(documents.variant.load, documents.plan)))
     found.append(("server", wording.server_words(documents)))
-    found.append(("host", wording.host_words(documents)))
+    found.append((wording.host_label(documents), wording.host_words(documents)))
     return found
 
 

@@ -158,6 +158,9 @@ def server_words(documents: TrialDocuments) -> str:
     version = version or (documents.summary.server_version if documents.summary else None)
     system = documents.variant.system if documents.variant else SystemChoice()
     whose = "your server" if system.dsn else "private server"
+    place = documents.trial.placement.get("server")
+    if host_label(documents) != "host" and place is not None:
+        whose += f" on {place.host}"
     return f"PostgreSQL {version or 'of unknown version'}, {whose}"
 
 
@@ -220,6 +223,14 @@ def cpus_words(cpus: Sequence[int]) -> str:
     if len(cpus) > 2 and list(cpus) == list(range(cpus[0], cpus[-1] + 1)):
         return f"CPUs {cpus[0]} to {cpus[-1]}"
     return f"CPUs {', '.join(str(cpu) for cpu in cpus[:-1])} and {cpus[-1]}"
+
+
+def host_label(documents: TrialDocuments) -> str:
+    """`host`, or `load host` where the server ran elsewhere."""
+    placement = documents.trial.placement
+    server, engine = placement.get("server"), placement.get("engine")
+    apart = server is not None and engine is not None and server.host != engine.host
+    return "load host" if apart else "host"
 
 
 def durability_words(durability: Durability) -> str:

@@ -7,6 +7,7 @@ and travels by environment.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 
@@ -65,7 +66,7 @@ def connect_remote(dsn: str, host: Host, *, deadline_s: float = CONNECT_DEADLINE
                 password=info.password or None,
                 version_num=info.server_version,
                 version=(info.parameter_status("server_version") or "").split(" ")[0],
-                host_name=host.name,
+                host_name=host.name if is_here(info.host, info.hostaddr) else info.host,
                 private=False,
             )
     except psycopg.OperationalError as error:
@@ -126,6 +127,20 @@ def take_password(dsn: str) -> str:
         return dsn
     os.environ["PGPASSWORD"] = password
     return without_password(dsn)
+
+
+def is_here(name: str, address: str) -> bool:
+    """Whether a connection to this host name and address stays on this machine, as far as known.
+
+    >>> is_here("/run/postgresql", ""), is_here("db", "127.0.0.1"), is_here("db", "10.0.0.7")
+    (True, True, False)
+    """
+    if not name or name.startswith(("/", "@")):
+        return True
+    try:
+        return ipaddress.ip_address(address or name).is_loopback
+    except ValueError:
+        return name == "localhost"
 
 
 def explain(said: str, place: str) -> tuple[str, str] | None:

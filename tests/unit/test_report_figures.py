@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from pgdyno.contract import Interval
 from pgdyno.hosts.base import Noop as NoHost
-from pgdyno.model import CheckResult, Durability, Phase, Trial
+from pgdyno.model import CheckResult, Durability, Phase, Placement, Trial
 from pgdyno.observers.host import host_observers
 from pgdyno.observers.postgres import postgres_observers
 from pgdyno.observers.process import ProcessObserver
@@ -347,3 +347,13 @@ def test_an_interrupt_is_told_once(tmp_path: Path) -> None:
     aborted = summary.model_copy(update={"outcome": "aborted", "message": "the server went away"})
     told = wording.trouble(replace(documents, summary=aborted), measure(documents))
     assert "The engine's work was aborted: the server went away" in told
+
+
+def test_a_server_elsewhere_is_told_from_the_load_host(tmp_path: Path) -> None:
+    documents = documents_of(tmp_path)
+    assert wording.host_label(documents) == "host"
+    far = {**documents.trial.placement, "server": Placement(host="db.example", cpus=())}
+    trial = documents.trial.model_copy(update={"placement": far})
+    documents = replace(documents, trial=trial)
+    assert wording.host_label(documents) == "load host"
+    assert wording.server_words(documents).endswith("on db.example")
