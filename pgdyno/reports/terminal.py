@@ -111,7 +111,7 @@ def _figures(documents: TrialDocuments, measured: Measured, of: int) -> list[tup
             (
                 "fairness",
                 f"{format_count(fair.committed_average)} committed a client, standard deviation "
-                f"{fair.committed_stddev:.1f}, {format_count(fair.committed_min)} to "
+                f"{rate(fair.committed_stddev)}, {format_count(fair.committed_min)} to "
                 f"{format_count(fair.committed_max)}",
             )
         )
@@ -277,7 +277,7 @@ def _data(console: Console, load: LoadReport | None, prewarm: PrewarmReport | No
     if prewarm is not None and prewarm.method != "none":
         share = prewarm.shared_buffers_share
         known = "unknown" if share is None else format_share(share)
-        words = f"{format_bytes(prewarm.bytes)} by {prewarm.method} in "
+        words = f"{format_bytes(prewarm.bytes)} by {wording.PREWARM_WORDS[prewarm.method]} in "
         words += f"{format_duration_s(prewarm.duration_s)}; in shared buffers: {known}"
         _pairs(console, [("prewarm", words)])
 

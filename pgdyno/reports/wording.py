@@ -31,6 +31,9 @@ from pgdyno.units import (
     format_share,
 )
 
+PREWARM_WORDS = {"pg_prewarm": "pg_prewarm", "read": "reading them", "none": "nothing"}
+"""How data were brought into memory, behind 'by'."""
+
 
 def headline(documents: TrialDocuments, measured: Measured | None) -> str:
     """What the trial found, in one sentence."""

@@ -40,3 +40,12 @@ def test_json_holds_the_same() -> None:
         "extensions",
         "problem",
     }
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_paths_stay_whole_however_narrow_the_terminal_is(columns: str) -> None:
+    lines = CliRunner().invoke(servers, ["list"], env={"COLUMNS": columns}).output.splitlines()
+    for one in find_installations(Local()):
+        assert any(line.rstrip().endswith(f" {one.bin_dir}") for line in lines)
+    wide = [line for line in lines if len(line) > int(columns) and not line.startswith("  ")]
+    assert wide == []
