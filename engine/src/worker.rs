@@ -35,6 +35,11 @@ use dialing::Dialing;
 /// Keeps think times apart from everything else that is drawn from the plan's seed.
 const THINKING_SEED: u64 = 0x7468_696e_6b69_6e67;
 
+/// A worker that must act on time runs as soon as its timer wakes it.
+const PUNCTUAL_SLICE_NS: u64 = 100_000;
+/// One that only answers answers (a closed loop) lets the server finish what it is at, and then finds more of them.
+const BATCHING_SLICE_NS: u64 = 10_000_000;
+
 /// What all workers are given.
 pub struct Assignment {
     /// The plan.
@@ -304,6 +309,11 @@ impl<R: Reactor> Worker<R> {
             all_clients: plan.clients,
         };
         let schedule = Schedule::new(&plan.load, timetable, share, self.draws());
+        crate::process::want_time_slice(if plan.load.has_timers() {
+            PUNCTUAL_SLICE_NS
+        } else {
+            BATCHING_SLICE_NS
+        });
         self.crew.context.schedule = Some(schedule);
         self.crew
             .context

@@ -150,6 +150,14 @@ impl Load {
         !matches!(self, Self::Closed(_))
     }
 
+    /// Whether clients wait for a time to come, not only for the server.
+    pub fn has_timers(&self) -> bool {
+        match self {
+            Self::Closed(closed) => closed.think_time_s > 0.0,
+            Self::Open(_) | Self::PartlyOpen(_) => true,
+        }
+    }
+
     /// Its times, and whether 0 is allowed.
     pub fn times_s(&self) -> Vec<(&'static str, f64, bool)> {
         match self {
