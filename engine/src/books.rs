@@ -6,11 +6,13 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use crate::error_log::{ErrorLog, Place, Seen};
+use crate::history::{Dropped, Ledger, Record, TransactionRecord, Try, TryEvent, Wanted};
+use crate::outages::OutageRecorder;
 use crate::outcome::TransactionOutcome;
 use crate::process::{Usage, usage};
 use crate::program::StatementId;
 use crate::recorder::{Ended, Recording, Shape};
-use crate::results::{ClientResult, Counters, Phase};
+use crate::results::{ClientResult, Counters, Outage, Phase};
 use crate::schedule::{Grid, Timetable};
 
 /// One worker's part of one interval.
@@ -28,6 +30,8 @@ pub struct IntervalPart {
     pub end_ns: u64,
     /// Transactions under way at its end, by the phase they were started in.
     pub in_flight: [u64; 2],
+    /// Clients with a session at its end.
+    pub clients_connected: usize,
     /// Nothing more comes from this worker.
     pub last: bool,
     /// By phase; None where nothing was started in that phase and ended here.
@@ -45,20 +49,37 @@ pub enum ToWriter {
     Started(Timetable),
     /// A worker closed an interval.
     Part(IntervalPart),
+    /// A worker's records on request.
+    Records(usize, Vec<Record>),
 }
 
 /// Where closed intervals go and cleared recordings come from.
 pub struct Exchange {
     /// Which worker this is.
     pub worker: usize,
+    /// Number of its first client.
+    pub first_client: usize,
+    /// Records the plan asks for.
+    pub wanted: Wanted,
     /// To the writer.
     pub parts: Sender<ToWriter>,
     /// From the writer.
     pub cleared: Receiver<Box<Recording>>,
+    /// From the writer: emptied buffers of records.
+    pub cleared_records: Receiver<Vec<Record>>,
 }
 
 /// Recordings made for each worker: two in use, and two for each of them on their way.
 pub const RECORDINGS_PER_WORKER: usize = 6;
+
+/// Whether a client had a session before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// It is its first one.
+    No,
+    /// It had lost one.
+    Yes,
+}
 
 /// See the module.
 pub struct Books {
@@ -69,6 +90,11 @@ pub struct Books {
     recordings: [Box<Recording>; 2],
     exchange: Exchange,
     errors: ErrorLog,
+    ledger: Ledger,
+    outages: OutageRecorder,
+    notices: u64,
+    statement_timeouts: u64,
+    clients_connected: usize,
     in_flight: [u64; 2],
     /// By client of this worker: its share of the measurement.
     clients: Vec<ClientResult>,
@@ -85,6 +111,14 @@ pub struct BooksTotal {
     pub clients: Vec<ClientResult>,
     /// Transactions of both phases, counted apart from the recordings.
     pub tallies: [Counters; 2],
+    /// Times in which connections were lost.
+    pub outages: Vec<Outage>,
+    /// Notices seen by clients at work.
+    pub notices: u64,
+    /// Requests cancelled for their time.
+    pub statement_timeouts: u64,
+    /// Records that could not be kept.
+    pub dropped: Dropped,
 }
 
 impl Books {
@@ -101,6 +135,11 @@ impl Books {
             grid: None,
             boundary_ns: u64::MAX,
             recordings: [taken(), taken()],
+            ledger: Ledger::new(exchange.wanted, exchange.worker, exchange.first_client),
+            outages: OutageRecorder::default(),
+            notices: 0,
+            statement_timeouts: 0,
+            clients_connected: 0,
             exchange,
             errors: ErrorLog::default(),
             in_flight: [0; 2],
@@ -143,11 +182,83 @@ impl Books {
             &mut self.tallies[phase.index()],
             self.shape.response_time_limit_ns,
         );
+        if ended.outcome == TransactionOutcome::Committed {
+            self.outages.committed(ended.end_ns);
+        }
+        if self.ledger.chosen() {
+            self.log(client, phase, ended);
+        }
         if phase == Phase::Measurement && ended.outcome == TransactionOutcome::Committed {
             self.clients[client].committed += 1;
             self.clients[client].sum_service_ns +=
                 ended.end_ns.saturating_sub(ended.actual_start_ns);
         }
+    }
+
+    /// Note a transaction that belongs to the sample.
+    fn log(&mut self, client: usize, phase: Phase, ended: &Ended) {
+        let full = self.ledger.transaction(TransactionRecord {
+            client,
+            transaction_type: ended.transaction_type,
+            phase,
+            outcome: ended.outcome,
+            tries: ended.tries,
+            intended_start_ns: ended.intended_start_ns,
+            actual_start_ns: ended.actual_start_ns,
+            end_ns: ended.end_ns,
+        });
+        if full {
+            self.send_records();
+        }
+    }
+
+    /// A try of a transaction began or ended.
+    #[inline]
+    pub fn tried(&mut self, of: Try, event: TryEvent, at_ns: u64) {
+        if self.ledger.wants_history() && self.ledger.happened(of, event, at_ns) {
+            self.send_records();
+        }
+    }
+
+    fn send_records(&mut self) {
+        self.ledger
+            .send(&self.exchange.parts, &self.exchange.cleared_records);
+    }
+
+    /// A client has a session. `again`: it had lost one.
+    pub fn session_opened(&mut self, now_ns: u64, again: Again) {
+        self.turn_to(now_ns);
+        self.clients_connected += 1;
+        if again == Again::Yes {
+            self.outages.settled(now_ns);
+        }
+    }
+
+    /// A client lost its session.
+    pub fn session_lost(&mut self, now_ns: u64) {
+        self.turn_to(now_ns);
+        self.clients_connected -= 1;
+        self.outages.lost(now_ns);
+    }
+
+    /// A client that lost its session tries to get one.
+    pub fn attempt(&mut self) {
+        self.outages.attempt();
+    }
+
+    /// A client that lost its session tries no more.
+    pub fn gave_up(&mut self, now_ns: u64) {
+        self.outages.settled(now_ns);
+    }
+
+    /// The server told something that is no error.
+    pub fn notice(&mut self) {
+        self.notices += 1;
+    }
+
+    /// A request took too long.
+    pub fn statement_timeout(&mut self) {
+        self.statement_timeouts += 1;
     }
 
     /// A transaction was never started.
@@ -179,6 +290,11 @@ impl Books {
     /// A statement returned rows that are not told with its time.
     pub fn rows(&mut self, phase: Phase, statement: StatementId, rows: u64) {
         self.recordings[phase.index()].statements[statement.index()].rows += rows;
+    }
+
+    /// A statement sent COPY data.
+    pub fn copy_bytes(&mut self, phase: Phase, statement: StatementId, bytes: u64) {
+        self.recordings[phase.index()].statements[statement.index()].copy_bytes += bytes;
     }
 
     /// A statement was answered with an error.
@@ -214,10 +330,16 @@ impl Books {
             self.turn_to(now_ns);
             self.close_as(now_ns, true);
         }
+        let timetable = self.grid.map(|grid| grid.timetable());
+        let end_ns = timetable.and_then(|timetable| timetable.measurement_end_ns);
         BooksTotal {
             errors: self.errors,
             clients: self.clients,
             tallies: self.tallies,
+            outages: self.outages.finish(end_ns.unwrap_or(now_ns).min(now_ns)),
+            notices: self.notices,
+            statement_timeouts: self.statement_timeouts,
+            dropped: self.ledger.finish(&self.exchange.parts),
         }
     }
 
@@ -232,6 +354,7 @@ impl Books {
             begin_ns: grid.begin_ns(),
             end_ns,
             in_flight: self.in_flight,
+            clients_connected: self.clients_connected,
             last,
             recordings: [None, None],
             usage: usage(),
@@ -248,6 +371,7 @@ impl Books {
         }
         // A writer that is gone has failed; its error ends the engine.
         let _ = self.exchange.parts.send(ToWriter::Part(part));
+        self.send_records();
     }
 }
 
@@ -277,8 +401,11 @@ mod tests {
             1,
             Exchange {
                 worker: 0,
+                first_client: 0,
+                wanted: Wanted::default(),
                 parts,
                 cleared,
+                cleared_records: channel().1,
             },
         );
         books.begin(TIMETABLE, 50);
@@ -301,6 +428,7 @@ mod tests {
             intended_start_ns: start_ns,
             actual_start_ns: start_ns,
             end_ns,
+            tries: 1,
         };
         books.ended(0, TIMETABLE.phase_at(start_ns).unwrap(), &ended);
     }

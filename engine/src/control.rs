@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
 use crate::clock::{anchor, now_ns};
 use crate::destination::Destination;
-use crate::output::{Findings, Totals, Writer, WriterSetup, summarize, write_summary};
+use crate::history::{RECORD_BUFFERS, Record, Wanted, buffer};
+use crate::output::{Findings, RecordFiles, Totals, Writer, WriterSetup, summarize, write_summary};
 use crate::plan::Plan;
 use crate::program::Language;
 use crate::reactor::{EpollReactor, ReactorKind, UringReactor, choose};
@@ -148,17 +149,31 @@ fn start_threads(
             let _ = pool.send(Box::new(Recording::new(assignment.statements.shape())));
         }
     }
-    let writer = start_writer(assignment, cleared, events, anchor, received)?;
+    let wanted = Wanted::by(plan);
+    let (cleared_records, record_pools): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel()).unzip();
+    if wanted.any() {
+        for pool in &cleared_records {
+            (0..RECORD_BUFFERS).for_each(|_| drop(pool.send(buffer())));
+        }
+    }
+    let back = GivenBack {
+        cleared,
+        cleared_records,
+    };
+    let writer = start_writer(assignment, back, events, anchor, received)?;
     let watcher = notify.clone();
     crate::signals::watch(move || drop(watcher.send(Notice::Signal)))
         .map_err(|error| format!("cannot start a thread: {error}"))?;
     let mut threads = Vec::new();
-    for (worker, cleared) in pools.into_iter().enumerate() {
+    for (worker, (cleared, cleared_records)) in pools.into_iter().zip(record_pools).enumerate() {
         let part = part(plan, worker, workers);
         let exchange = Exchange {
             worker,
+            first_client: part.first_client,
+            wanted,
             parts: to_writer.clone(),
             cleared,
+            cleared_records,
         };
         let (assignment, orders, notify) = (assignment.clone(), orders.clone(), notify.clone());
         let body: Box<dyn FnOnce() + Send> = match kind {
@@ -180,10 +195,16 @@ fn start_threads(
     })
 }
 
+/// By worker: where the writer gives back what it has emptied.
+struct GivenBack {
+    cleared: Vec<Sender<Box<Recording>>>,
+    cleared_records: Vec<Sender<Vec<Record>>>,
+}
+
 /// Create the files and start the thread that writes them.
 fn start_writer(
     assignment: &Assignment,
-    cleared: Vec<Sender<Box<Recording>>>,
+    back: GivenBack,
     events: Option<OwnedFd>,
     anchor: ClockAnchor,
     received: Receiver<ToWriter>,
@@ -196,7 +217,9 @@ fn start_writer(
         statements: assignment.statements.clone(),
         anchor,
         events,
-        cleared,
+        cleared: back.cleared,
+        cleared_records: back.cleared_records,
+        records: RecordFiles::create(plan)?,
     })?;
     Ok(spawn("writer".into(), move || writer.run(&received))?)
 }
@@ -304,8 +327,10 @@ impl Course {
         threads: &Threads,
     ) {
         let mut failures: Vec<(String, usize)> = Vec::new();
+        let mut late = 0;
         for told in connecting {
             self.connected += told.connected;
+            late += told.late;
             self.sessions
                 .connect_times
                 .merge(&told.sessions.connect_times);
@@ -318,7 +343,8 @@ impl Course {
             }
         }
         let clients = assignment.plan.clients;
-        if self.connected < clients {
+        let enough = may_start(&assignment.plan, self.connected, late);
+        if !enough || (self.connected < clients && self.signals > 0) {
             if self.signals == 0 {
                 self.aborted
                     .get_or_insert(connect_problem(clients, &failures, assignment));
@@ -402,6 +428,16 @@ impl Course {
     }
 }
 
+/// Whether a measurement may begin with so many clients, of which `late` ones had no answer by the deadline. A pooler
+/// whose queue is full lets clients wait: that is no reason to measure nothing. A server that refuses some is, unless
+/// the plan says how many are enough.
+fn may_start(plan: &Plan, connected: usize, late: usize) -> bool {
+    match plan.min_clients {
+        Some(least) => connected >= least,
+        None => connected > 0 && connected + late == plan.clients,
+    }
+}
+
 /// Say how many clients could not connect, and what they were told.
 fn connect_problem(
     clients: usize,
@@ -436,6 +472,31 @@ fn connect_problem(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_measurement_begins_with_fewer_clients_only_where_none_is_refused() {
+        let plan = |least: &str| -> Plan {
+            serde_json::from_str(&format!(
+                r#"{{"name": "x", "conninfo": "", "clients": 10, "seed": 1, "output_dir": "/o", "min_clients": {least},
+                    "transaction_types": []}}"#
+            ))
+            .unwrap()
+        };
+        for (least, connected, late, expected) in [
+            ("null", 10, 0, true),
+            ("null", 1, 9, true),
+            ("null", 0, 10, false),
+            ("null", 8, 1, false),
+            ("8", 8, 0, true),
+            ("8", 7, 3, false),
+        ] {
+            assert_eq!(
+                expected,
+                may_start(&plan(least), connected, late),
+                "{least} {connected}"
+            );
+        }
+    }
 
     #[test]
     fn clients_are_dealt_in_blocks() {

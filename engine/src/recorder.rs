@@ -50,6 +50,8 @@ pub struct StatementRecording {
     pub rows: u64,
     /// Executions answered with an error.
     pub errors: u64,
+    /// Bytes of COPY data.
+    pub copy_bytes: u64,
 }
 
 /// Everything recorded for one phase, over an interval or in total.
@@ -75,15 +77,19 @@ pub struct Ended {
     pub actual_start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
+    /// How often it was tried.
+    pub tries: u32,
 }
 
 impl Ended {
-    /// Count it, by its outcome and by whether its response came in time.
+    /// Count it, by its outcome, its tries and whether its response came in time.
     #[inline]
     pub fn count(&self, counters: &mut Counters, response_time_limit_ns: u64) {
         self.outcome.count(counters);
         let response_ns = self.end_ns.saturating_sub(self.intended_start_ns);
         let committed = self.outcome == TransactionOutcome::Committed;
+        counters.retried += u64::from(self.tries > 1);
+        counters.retries += u64::from(self.tries.saturating_sub(1));
         counters.late += u64::from(committed && response_ns > response_time_limit_ns);
     }
 }
@@ -194,6 +200,7 @@ impl Recording {
             mine.time.merge(&theirs.time);
             mine.rows += theirs.rows;
             mine.errors += theirs.errors;
+            mine.copy_bytes += theirs.copy_bytes;
         }
     }
 
@@ -205,6 +212,7 @@ impl Recording {
         }
         for of_statement in &mut self.statements {
             (of_statement.rows, of_statement.errors) = (0, 0);
+            of_statement.copy_bytes = 0;
             of_statement.time.clear();
         }
     }
@@ -246,7 +254,7 @@ impl Recording {
             && self
                 .statements
                 .iter()
-                .all(|s| s.time.is_empty() && s.errors == 0 && s.rows == 0)
+                .all(|s| s.time.is_empty() && s.errors == 0 && s.rows == 0 && s.copy_bytes == 0)
     }
 }
 
@@ -270,6 +278,7 @@ mod tests {
             intended_start_ns: start_ns,
             actual_start_ns: start_ns + 10,
             end_ns: start_ns + 110,
+            tries: 1,
         }
     }
 
@@ -292,6 +301,23 @@ mod tests {
                 times.lag.unwrap().sum_ns,
                 times.response.unwrap().sum_ns
             )
+        );
+    }
+
+    #[test]
+    fn tries_beyond_the_first_are_retries() {
+        let mut recording = Recording::new(SHAPE);
+        for tries in [1, 4, 2] {
+            let outcome = TransactionOutcome::Failed(FailureClass::Deadlock);
+            recording.transaction(&Ended {
+                tries,
+                ..ended(0, outcome, 5)
+            });
+        }
+        let counters = recording.counters();
+        assert_eq!(
+            (3, 2, 4),
+            (counters.scheduled, counters.retried, counters.retries)
         );
     }
 

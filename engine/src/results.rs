@@ -219,6 +219,8 @@ pub struct StatementResult {
     pub rows: u64,
     /// Executions the server answered with an error.
     pub errors: u64,
+    /// Bytes of COPY data it sent.
+    pub copy_bytes: u64,
 }
 
 /// One kind of error: same SQLSTATE, same place.
@@ -240,6 +242,24 @@ pub struct ErrorSeen {
     pub first_ns: u64,
     /// The last one.
     pub last_ns: u64,
+}
+
+/// A time in which connections were lost, of all clients: from the first one lost until all lost ones had a session
+/// again. Without clients that connect again it never ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Outage {
+    /// The first connection was lost.
+    pub lost_ns: u64,
+    /// Connections lost in it.
+    pub connections_lost: u64,
+    /// Attempts to connect again.
+    pub attempts: u64,
+    /// The last lost client had a session again, or had given up; None: not before the end.
+    pub restored_ns: Option<u64>,
+    /// The last commit before the longest time without any commit of the engine; None: none before.
+    pub last_success_ns: Option<u64>,
+    /// The first commit after it; None: none before the end.
+    pub first_success_ns: Option<u64>,
 }
 
 /// One client's share of the measurement.
@@ -317,6 +337,14 @@ pub struct Summary {
     pub clients: Vec<ClientResult>,
     /// Sorted by count, most frequent first.
     pub errors: Vec<ErrorSeen>,
+    /// In the order they began.
+    pub outages: Vec<Outage>,
+    /// Notices and warnings of the server to clients at work.
+    pub notices: u64,
+    /// Requests cancelled because they took longer than `statement_timeout_s`.
+    pub statement_timeouts: u64,
+    /// Lines the sampled log should have had and could not be kept for; 0 means it is complete.
+    pub transaction_log_dropped: u64,
     /// Over the measurement.
     pub own_cost: Option<OwnCost>,
 }
@@ -351,6 +379,8 @@ pub struct Interval {
     pub server_commits: u64,
     /// Transactions under way at its end.
     pub in_flight: u64,
+    /// Clients that had a session at its end.
+    pub clients_connected: usize,
     /// Of the committed ones.
     pub times: Times,
     /// By transaction type.

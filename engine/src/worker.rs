@@ -8,6 +8,7 @@ mod crew;
 mod dialing;
 mod orders;
 mod punctuality;
+mod revival;
 #[cfg(test)]
 mod tests;
 
@@ -174,9 +175,7 @@ impl<R: Reactor> Worker<R> {
             schedule: None,
             books: Books::new(assignment.statements.shape(), part.clients, exchange),
             statements: assignment.statements.clone(),
-            limits: ClientLimits {
-                transactions: plan.transactions_per_client,
-            },
+            limits: ClientLimits::of(plan),
             session_settings: plan.session_settings.clone().into(),
         };
         let client = |slot| {
@@ -187,7 +186,12 @@ impl<R: Reactor> Worker<R> {
         let now_ns = context.clock.now_ns();
         Ok(Self {
             reactor,
-            crew: Crew::new(clients, context, Dialing::new(&assignment, &part)),
+            crew: Crew::new(
+                clients,
+                context,
+                Dialing::new(&assignment, &part),
+                &plan.reconnect,
+            ),
             connect_deadline_ns: now_ns + crate::clock::seconds_to_ns(plan.connect_deadline_s),
             assignment,
             part,
@@ -242,9 +246,6 @@ impl<R: Reactor> Worker<R> {
         while !self.crew.all_connected() {
             self.turn(Some(self.connect_deadline_ns))?;
             self.take_orders();
-            for slot in self.crew.take_connects() {
-                self.crew.connect(slot, &mut self.reactor);
-            }
             if self.now_ns() >= self.connect_deadline_ns || self.stop != Stop::No {
                 self.crew.give_up_connecting();
                 self.crew.flush(&mut self.reactor);
@@ -260,6 +261,7 @@ impl<R: Reactor> Worker<R> {
         self.crew.settle_schedule(now_ns);
         self.crew.timers_due(now_ns);
         self.crew.flush(&mut self.reactor);
+        self.open_and_cancel();
         if self.timetable.is_some() && self.is_over() {
             return Ok(());
         }
@@ -271,6 +273,22 @@ impl<R: Reactor> Worker<R> {
             .map_err(|error| format!("cannot wait for the server: {error}"))?;
         self.crew.flush(&mut self.reactor);
         Ok(())
+    }
+
+    /// Connect clients that are to be connected (again), and have requests cancelled that take too long. Cancelling
+    /// needs connections of its own and waits for the server, so a thread does it.
+    fn open_and_cancel(&mut self) {
+        for slot in self.crew.take_connects() {
+            self.crew.connect(slot, &mut self.reactor);
+        }
+        let keys = self.crew.take_cancels();
+        if !keys.is_empty() {
+            let destination = self.assignment.destination.clone();
+            let cancel = move || crate::reactor::cancel_all(&destination, &keys);
+            let thread = std::thread::Builder::new().name("cancel".into());
+            // Where no thread can be had, the request goes on until the connection is closed.
+            drop(thread.spawn(cancel));
+        }
     }
 
     /// Look whether control wants something.

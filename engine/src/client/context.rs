@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::books::Books;
-use crate::clock::Clock;
+use crate::clock::{Clock, seconds_to_ns};
+use crate::plan::{OnConnectionLoss, Plan};
 use crate::program::Mix;
 use crate::schedule::Schedule;
 use crate::statements::Statements;
@@ -13,6 +14,37 @@ use crate::statements::Statements;
 pub struct ClientLimits {
     /// Transactions of the measurement; None: until its end.
     pub transactions: Option<u64>,
+    /// Whether a transaction is tried again.
+    pub retry: Option<RetryPolicy>,
+    /// How long a request may take.
+    pub statement_timeout_ns: Option<u64>,
+    /// Whether a client that lost its connection connects again.
+    pub reconnect: bool,
+}
+
+/// When a transaction that failed by serialization or deadlock is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The first try included; 0: without limit.
+    pub max_tries: u32,
+    /// No try begins later than this after the intended start.
+    pub max_time_ns: u64,
+}
+
+impl ClientLimits {
+    /// What the plan says.
+    pub fn of(plan: &Plan) -> Self {
+        let policy = |retry: crate::plan::Retry| RetryPolicy {
+            max_tries: retry.max_tries,
+            max_time_ns: retry.max_time_s.map_or(u64::MAX, seconds_to_ns),
+        };
+        Self {
+            transactions: plan.transactions_per_client,
+            retry: plan.retry.map(policy),
+            statement_timeout_ns: plan.statement_timeout_s.map(seconds_to_ns),
+            reconnect: plan.on_connection_loss == OnConnectionLoss::Reconnect,
+        }
+    }
 }
 
 /// See the module.

@@ -9,6 +9,7 @@ mod opening;
 mod running;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 pub use context::{ClientLimits, Context};
 pub use opening::Session;
@@ -30,7 +31,7 @@ use crate::wire::tls::Channel;
 /// Closed ─connected→ (Securing →) Opening ─ready→ Asking → Idle ─start→ Waiting ⇄ Sleeping
 ///                                      ↑        ↑             │ error in a block
 ///                                 (client 0)    └──ended──────┴→ RollingBack → Idle
-/// any of them ─connection lost, program aborted→ Closed, for good
+/// any of them ─connection lost, program aborted→ Closed, for good unless it connects again
 /// ```
 #[derive(Debug)]
 enum State {
@@ -68,8 +69,14 @@ pub enum Next {
     Wait,
     /// Call `wake` at this time.
     WakeAt(u64),
+    /// Call `wake` at this time, if nothing else was asked for: a request may take no longer.
+    Watch(u64),
+    /// Ask the server to cancel what it does for this client, and call `wake` at this time.
+    Cancel(u64),
     /// The session is open and the client waits for `start`.
     Ready,
+    /// Close the connection, and connect again.
+    Reconnect,
     /// Close the connection: this client has ended.
     Close,
 }
@@ -87,6 +94,30 @@ struct Transaction {
     exposed: bool,
     /// A statement was sent since it began.
     sent: bool,
+    /// Tries so far, with the current one.
+    tries: u32,
+}
+
+/// How a request is answered so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// With rows, or nothing yet.
+    Rows,
+    /// With COPY data, whose rows its tag tells.
+    Copying,
+    /// With an error.
+    Failed,
+}
+
+/// Looks after a request that may take no longer than the plan says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    /// When the request under way was sent.
+    asked_ns: u64,
+    /// A timer is set that looks after it, or after an earlier one.
+    timer_set: bool,
+    /// The server was asked to cancel it.
+    cancelled: bool,
 }
 
 /// See the module.
@@ -112,8 +143,8 @@ pub struct Client {
     measured: u64,
     rows: u64,
     commits: CommitCount,
-    /// A server error ended the current request.
-    error_in_request: bool,
+    /// How the current request is answered so far.
+    answer: Answer,
     /// Where the failure column of each statement is; empty where no type has one.
     failure_columns: Vec<Option<u16>>,
     session: Session,
@@ -126,6 +157,12 @@ pub struct Client {
     told_why: bool,
     /// No transaction is started any more.
     done: bool,
+    /// It has no session and wants one again.
+    reconnecting: bool,
+    /// Tries of transactions since the client began.
+    tries_begun: u64,
+    /// Looks after the request under way.
+    watch: Watch,
 }
 
 impl Client {
@@ -152,7 +189,7 @@ impl Client {
             measured: 0,
             rows: 0,
             commits: CommitCount::default(),
-            error_in_request: false,
+            answer: Answer::Rows,
             failure_columns: vec![None; columns],
             session: Session::default(),
             particulars: None,
@@ -160,6 +197,9 @@ impl Client {
             last_words: None,
             told_why: false,
             done: false,
+            reconnecting: false,
+            tries_begun: 0,
+            watch: Watch::default(),
         }
     }
 
@@ -194,10 +234,13 @@ impl Client {
                         }
                         _ => self.answered(&message, context, now_ns),
                     };
+                    if after == Next::Ready {
+                        self.opened(context, now_ns);
+                    }
                     if after != Next::Wait {
                         next = after;
                     }
-                    if after == Next::Close {
+                    if matches!(after, Next::Close | Next::Reconnect) {
                         break;
                     }
                 }
@@ -215,6 +258,7 @@ impl Client {
     /// The time has come that was asked for with `Next::WakeAt`.
     pub fn wake(&mut self, context: &mut Context) -> Next {
         let now_ns = context.clock.now_ns();
+        self.watch.timer_set = false;
         match self.state {
             State::Sleeping(statement) => {
                 self.state = State::Idle;
@@ -225,6 +269,7 @@ impl Client {
                 Some(intended_ns) => self.begin(intended_ns, context, now_ns),
                 None => Next::Wait,
             },
+            State::Waiting(_) | State::RollingBack => self.watch(context, now_ns),
             _ => Next::Wait,
         }
     }
@@ -271,7 +316,8 @@ impl Client {
 
     /// Whether it will never do anything again (but keeps its connection until the end).
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Closed) || (self.done && self.transaction.is_none())
+        (matches!(self.state, State::Closed) && !self.reconnecting)
+            || (self.done && self.transaction.is_none())
     }
 
     /// Whether it has an open session.
@@ -281,42 +327,5 @@ impl Client {
             self.state,
             State::Closed | State::Securing | State::Opening(_)
         )
-    }
-
-    /// The connection is of no use any more.
-    fn lost(&mut self, what: &str, context: &mut Context, now_ns: u64) -> Next {
-        if matches!(self.state, State::Closed) {
-            return Next::Close;
-        }
-        let message = match self.last_words.take() {
-            Some(words) => format!("{what}: {words}"),
-            None => what.to_string(),
-        };
-        self.session.lost = Some(message.clone());
-        if !self.told_why
-            && !matches!(
-                self.state,
-                State::Securing | State::Opening(_) | State::Asking(_)
-            )
-        {
-            let place = self.place();
-            context.books.own_error(&message, place, now_ns);
-        }
-        let outcome = match self.transaction {
-            Some(Transaction {
-                failure: Some(class),
-                ..
-            }) => TransactionOutcome::Failed(class),
-            Some(Transaction { exposed: true, .. }) => TransactionOutcome::Unknown,
-            _ => TransactionOutcome::Failed(FailureClass::Connection),
-        };
-        self.end_transaction(outcome, context, now_ns);
-        if let (Some(start_ns), Some(schedule)) = (self.start_ns.take(), &mut context.schedule) {
-            schedule.give_back(self.slot, start_ns);
-        }
-        // A session that could not be opened may be tried elsewhere.
-        self.done |= !matches!(self.state, State::Securing | State::Opening(_));
-        self.state = State::Closed;
-        Next::Close
     }
 }

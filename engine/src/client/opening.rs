@@ -1,6 +1,6 @@
 //! A client's session being opened: encryption, start-up, and in one session of the load the settings it runs under.
 
-use super::{Client, Context, Next, Opening, State};
+use super::{Answer, Client, Context, Next, Opening, State, Watch};
 use crate::destination::Destination;
 use crate::outcome::CommitCount;
 use crate::route::{Attempt, AttemptFailure};
@@ -78,7 +78,9 @@ impl Client {
         self.channel = None;
         self.status = b'I';
         self.commits = CommitCount::default();
-        self.error_in_request = false;
+        self.answer = Answer::Rows;
+        self.watch = Watch::default();
+        self.rows = 0;
         (self.last_words, self.told_why) = (None, false);
     }
 
@@ -219,7 +221,7 @@ impl Client {
     /// Ask for the setting at `index`; after the last one the client is ready.
     fn ask(&mut self, index: usize, context: &Context) -> Next {
         match context.session_settings.get(index) {
-            Some(name) if self.number == 0 => {
+            Some(name) if self.number == 0 && !self.reconnecting => {
                 let quoted = name.replace('\'', "''");
                 self.outgoing.own_query(&format!(
                     "SELECT pg_catalog.current_setting('{quoted}', true)"

@@ -1,6 +1,6 @@
 //! A client at work: transactions begin, statements are answered, transactions end.
 
-use super::{Client, Context, Next, State, Transaction};
+use super::{Answer, Client, Context, Next, State, Transaction};
 use crate::error_log::{Place, Seen};
 use crate::outcome::{FailureClass, TransactionOutcome};
 use crate::program::{Abort, Completion, StatementId, Step};
@@ -23,7 +23,7 @@ impl Client {
         };
         if intended_ns > now_ns {
             self.start_ns = Some(intended_ns);
-            return Next::WakeAt(intended_ns);
+            return self.wake_at(intended_ns);
         }
         self.begin(intended_ns, context, now_ns)
     }
@@ -58,8 +58,10 @@ impl Client {
             failure: None,
             exposed: false,
             sent: false,
+            tries: 1,
         });
         context.books.started(phase);
+        self.begin_try(context, now_ns);
         self.boundary_ns = now_ns;
         self.program.begin(transaction_type);
         self.advance(context)
@@ -71,9 +73,9 @@ impl Client {
             match self.program.next(&mut self.outgoing) {
                 Step::Request { statement } => {
                     self.expose(statement, context);
-                    return self.await_answer(statement);
+                    return self.await_answer(statement, context);
                 }
-                Step::Flush { statement } => return self.await_answer(statement),
+                Step::Flush { statement } => return self.await_answer(statement, context),
                 Step::Queued { statement } => {
                     self.expose(statement, context);
                     let now_ns = context.clock.now_ns();
@@ -88,7 +90,7 @@ impl Client {
                     duration_ns,
                 } => {
                     self.state = State::Sleeping(statement);
-                    return Next::WakeAt(self.boundary_ns.saturating_add(duration_ns));
+                    return self.wake_at(self.boundary_ns.saturating_add(duration_ns));
                 }
                 Step::Done => return self.script_done(context),
                 Step::Abort(abort) => return self.program_aborted(&abort, context),
@@ -97,15 +99,15 @@ impl Client {
     }
 
     /// Close the request and wait.
-    fn await_answer(&mut self, statement: StatementId) -> Next {
+    fn await_answer(&mut self, statement: StatementId, context: &Context) -> Next {
         self.outgoing.sync();
         self.state = State::Waiting(statement);
-        self.error_in_request = false;
+        self.answer = Answer::Rows;
         self.rows = 0;
         if let Some(transaction) = &mut self.transaction {
             transaction.sent = true;
         }
-        Next::Wait
+        self.wait_since(self.boundary_ns, context)
     }
 
     /// From here on an unanswered message may have committed something.
@@ -168,8 +170,9 @@ impl Client {
             Message::Parsed => self.outgoing.parse_accepted(),
             Message::Columns(columns) => self.columns(columns, context),
             Message::Error(error) => self.server_error(error, context, now_ns),
-            Message::Notice(notice) => self.notice(notice),
-            Message::CopyIn => self.refuse_copy(),
+            Message::Notice(notice) => self.notice(notice, context),
+            Message::CopyIn => return self.refuse_copy(context, now_ns),
+            Message::CopyData(bytes) => self.copy_data(*bytes, context),
             // EmptyQueryResponse and PortalSuspended end a statement as CommandComplete does.
             Message::Other(b'I' | b's') => self.command_complete(b"", context),
             _ => {}
@@ -237,6 +240,10 @@ impl Client {
         if !tag.is_empty() {
             self.commits.command(tag);
         }
+        if self.answer == Answer::Copying {
+            self.answer = Answer::Rows;
+            self.rows += rows_in_tag(tag);
+        }
         if let Some(statement) = self.expected_statement() {
             if context.statements.definition(statement).wants_rows {
                 self.program.complete(Completion {
@@ -283,9 +290,15 @@ impl Client {
             self.last_words = Some(message.into());
             self.told_why = true;
         }
-        self.fail(FailureClass::of_sqlstate(error.sqlstate));
+        // A server that goes away while a commit may be under way does not say whether it happened.
+        let exposed = self
+            .transaction
+            .is_some_and(|transaction| transaction.exposed);
+        if !(self.told_why && exposed) {
+            self.fail(FailureClass::of_sqlstate(error.sqlstate));
+        }
         self.commits.error();
-        self.error_in_request = true;
+        self.answer = Answer::Failed;
         if let (Some(statement), Some(transaction)) = (statement, &self.transaction) {
             context
                 .books
@@ -308,15 +321,36 @@ impl Client {
     }
 
     /// A server that is shut down at once says so in a warning, not in an error.
-    fn notice(&mut self, notice: &ServerError<'_>) {
+    fn notice(&mut self, notice: &ServerError<'_>, context: &mut Context) {
+        context.books.notice();
         if notice.sqlstate.starts_with(b"57P") {
             self.last_words = Some(notice.text().into());
         }
     }
 
-    fn refuse_copy(&mut self) {
+    /// A script has no data to give. In a pipeline the server takes what follows for COPY data gone wrong and counts
+    /// Syncs in its own way, so that there is no telling which answer belongs to what.
+    fn refuse_copy(&mut self, context: &mut Context, now_ns: u64) -> Next {
+        if !self.outgoing.is_last_expected() {
+            self.fail(FailureClass::Other);
+            return self.lost("COPY FROM STDIN in a pipeline", context, now_ns);
+        }
         self.outgoing
             .copy_fail("a script has no data for COPY FROM STDIN");
+        Next::Wait
+    }
+
+    /// A piece of COPY data came; its rows are told at the end.
+    fn copy_data(&mut self, bytes: usize, context: &mut Context) {
+        if self.answer == Answer::Rows {
+            self.answer = Answer::Copying;
+        }
+        if let (Some(statement), Some(transaction)) = (self.expected_statement(), self.transaction)
+        {
+            context
+                .books
+                .copy_bytes(transaction.phase, statement, bytes as u64);
+        }
     }
 
     /// ReadyForQuery: the request is acknowledged.
@@ -340,7 +374,7 @@ impl Client {
             return Next::Wait;
         }
         transaction.exposed = false;
-        let failed = self.error_in_request;
+        let failed = self.answer == Answer::Failed;
         match self.state {
             State::Waiting(statement) if !failed => {
                 context.books.statement(
@@ -353,20 +387,23 @@ impl Client {
                 self.state = State::Idle;
                 self.advance(context)
             }
-            State::Waiting(_) if status != b'I' => self.roll_back(),
+            State::Waiting(_) if status != b'I' => self.roll_back(context, now_ns),
             State::Waiting(_) | State::RollingBack => {
                 let class = transaction.failure.unwrap_or(FailureClass::Other);
+                if self.may_retry(class, context, now_ns) {
+                    return self.retry(context, now_ns);
+                }
                 self.end_and_go_on(TransactionOutcome::Failed(class), context, now_ns)
             }
             _ => Next::Wait,
         }
     }
 
-    fn roll_back(&mut self) -> Next {
+    fn roll_back(&mut self, context: &Context, now_ns: u64) -> Next {
         self.outgoing.own_query("ROLLBACK");
-        self.error_in_request = false;
+        self.answer = Answer::Rows;
         self.state = State::RollingBack;
-        Next::Wait
+        self.wait_since(now_ns, context)
     }
 
     /// The script has ended: the transaction too, unless it left a block open.
@@ -376,7 +413,7 @@ impl Client {
             let message = "the script ended with a transaction block open";
             context.books.own_error(message, self.place(), now_ns);
             self.fail(FailureClass::Other);
-            return self.roll_back();
+            return self.roll_back(context, now_ns);
         }
         let failure = self.transaction.and_then(|transaction| transaction.failure);
         let outcome = failure.map_or(TransactionOutcome::Committed, TransactionOutcome::Failed);
@@ -422,7 +459,7 @@ impl Client {
             .and_then(|schedule| schedule.take_start(self.slot, now_ns));
         self.start_ns = next_start;
         self.done = next_start.is_none();
-        next_start.map_or(Next::Wait, Next::WakeAt)
+        next_start.map_or(Next::Wait, |due_ns| self.wake_at(due_ns))
     }
 
     /// Record how the transaction under way ended; nothing where none is.
@@ -432,15 +469,19 @@ impl Client {
         context: &mut Context,
         now_ns: u64,
     ) {
-        let Some(transaction) = self.transaction.take() else {
+        let Some(transaction) = self.transaction else {
             return;
         };
+        let event = Self::event_of(outcome, transaction.exposed);
+        self.note_try(event, context, now_ns);
+        self.transaction = None;
         let ended = Ended {
             transaction_type: transaction.transaction_type,
             outcome,
             intended_start_ns: transaction.intended_start_ns,
             actual_start_ns: transaction.actual_start_ns,
             end_ns: now_ns,
+            tries: transaction.tries,
         };
         context.books.ended(self.slot, transaction.phase, &ended);
     }
@@ -459,4 +500,13 @@ impl Client {
             phase: self.transaction.map(|transaction| transaction.phase),
         }
     }
+}
+
+/// The rows a command's tag tells of (`COPY 5`); 0 where it tells of none.
+fn rows_in_tag(tag: &[u8]) -> u64 {
+    let number = tag.rsplit(|&byte| byte == b' ').next().unwrap_or(&[]);
+    std::str::from_utf8(number)
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
 }

@@ -1,5 +1,7 @@
 //! A client without sockets: the test is the server, and time stands still unless it is moved.
 
+mod trouble;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use super::{Client, ClientLimits, Context, Next};
 use crate::books::{Books, BooksTotal, Exchange, ToWriter};
 use crate::clock::Clock;
 use crate::destination::Destination;
+use crate::history::Wanted;
 use crate::plan::Plan;
 use crate::program::Language;
 use crate::recorder::Recording;
@@ -33,13 +36,13 @@ struct Stage {
     parts: Receiver<ToWriter>,
 }
 
-fn plan(script: &str, protocol: &str) -> Plan {
+fn plan(script: &str, protocol: &str, extra: &str) -> Plan {
     let script = serde_json::to_string(script).unwrap();
     let text = format!(
         r#"{{"name": "x", "conninfo": "", "clients": 1, "seed": 1, "output_dir": "/o", "duration_s": 100,
             "protocol": "{protocol}", "session_settings": [],
             "transaction_types": [{{"name": "t", "weight": 1, "source": "t.sql", "script": {script},
-                                    "failure": {{"column": "ret", "success": "0"}}}}]}}"#
+                                    "failure": {{"column": "ret", "success": "0"}}}}]{extra}}}"#
     );
     serde_json::from_str(&text).unwrap()
 }
@@ -56,7 +59,12 @@ fn complete(tag: &str) -> Vec<u8> {
 impl Stage {
     /// A client whose session is open and whose measurement begins now, at 1000 ns.
     fn new(script: &str, protocol: &str) -> Self {
-        let plan = plan(script, protocol);
+        Self::with(script, protocol, "")
+    }
+
+    /// The same with more fields of the plan.
+    fn with(script: &str, protocol: &str, extra: &str) -> Self {
+        let plan = plan(script, protocol, extra);
         let language = ScriptLanguage::new(&plan).unwrap();
         let statements = Arc::new(Statements::new(&plan, language.statements()));
         let now_ns = Rc::new(Cell::new(1_000));
@@ -64,8 +72,11 @@ impl Stage {
         let (_, cleared) = channel();
         let exchange = Exchange {
             worker: 0,
+            first_client: 0,
+            wanted: Wanted::by(&plan),
             parts: to_writer,
             cleared,
+            cleared_records: channel().1,
         };
         let mut context = Context {
             clock: Clock::simulated(now_ns.clone()),
@@ -73,7 +84,7 @@ impl Stage {
             schedule: None,
             books: Books::new(statements.shape(), 1, exchange),
             statements,
-            limits: ClientLimits::default(),
+            limits: ClientLimits::of(&plan),
             session_settings: Vec::new().into(),
         };
         let client = Client::new(0, 0, language.program(0), &context);

@@ -18,6 +18,8 @@ pub struct Whole {
     pub end_ns: u64,
     /// Transactions under way at its end, by phase.
     pub in_flight: [u64; 2],
+    /// Clients with a session at its end.
+    pub clients_connected: usize,
     /// By phase, with the worker whose recording it was.
     pub recordings: [Option<(usize, Box<Recording>)>; 2],
     /// Of the process, at its end.
@@ -54,10 +56,12 @@ impl Assembly {
             begin_ns: part.begin_ns,
             end_ns: part.end_ns,
             in_flight: [0; 2],
+            clients_connected: 0,
             recordings: [None, None],
             usage: part.usage,
         });
         whole.end_ns = whole.end_ns.max(part.end_ns);
+        whole.clients_connected += part.clients_connected;
         whole.usage.user_ns = whole.usage.user_ns.max(part.usage.user_ns);
         whole.usage.sys_ns = whole.usage.sys_ns.max(part.usage.sys_ns);
         for (phase, recording) in part.recordings.into_iter().enumerate() {
@@ -112,6 +116,7 @@ mod tests {
             begin_ns: index * 10,
             end_ns: index * 10 + if last { 3 + worker as u64 } else { 10 },
             in_flight: [0, 1],
+            clients_connected: 3,
             last,
             recordings: [None, Some(recording)],
             usage: Usage::default(),

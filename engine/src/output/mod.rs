@@ -3,8 +3,10 @@
 mod events;
 mod hdr_log;
 mod intervals;
+mod records;
 mod summary;
 mod writer;
 
+pub use records::RecordFiles;
 pub use summary::{Findings, summarize, write_summary};
 pub use writer::{Totals, Writer, WriterSetup};

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Totals;
+use crate::books::BooksTotal;
 use crate::error_log::ErrorLog;
 use crate::plan::Plan;
 use crate::program::StatementKind;
@@ -44,7 +45,8 @@ pub struct Findings<'a> {
 
 /// Put the summary together. Where counters that must agree do not, the outcome is `aborted` and says so.
 pub fn summarize(mut findings: Findings<'_>) -> Summary {
-    if let Some(problem) = disagreement(&findings) {
+    let problem = disagreement(&findings).or_else(|| gap_in_history(&findings));
+    if let Some(problem) = problem {
         findings.outcome = Outcome::Aborted;
         findings.message = Some(problem);
     }
@@ -68,6 +70,11 @@ pub fn summarize(mut findings: Findings<'_>) -> Summary {
             .zip(recording.types.iter().map(|of_type| of_type.counters))
             .collect()
     };
+    let totals_of_workers = || findings.reports.iter().map(|report| &report.total);
+    let outages = totals_of_workers()
+        .flat_map(|total| total.outages.iter().copied())
+        .collect();
+    let added = |read: &dyn Fn(&BooksTotal) -> u64| totals_of_workers().map(read).sum();
     let connect_times = findings.sessions.connect_times.summarize();
     let first = findings.sessions.first.clone().unwrap_or_default();
     Summary {
@@ -92,6 +99,10 @@ pub fn summarize(mut findings: Findings<'_>) -> Summary {
         statements: statement_results(plan, statements, measurement),
         clients,
         errors: errors.results(plan, statements),
+        outages: crate::outages::merged(outages),
+        notices: added(&|total| total.notices),
+        statement_timeouts: added(&|total| total.statement_timeouts),
+        transaction_log_dropped: added(&|total| total.dropped.transactions),
         own_cost: own_cost(&findings.reports),
     }
 }
@@ -123,6 +134,15 @@ fn disagreement(findings: &Findings<'_>) -> Option<String> {
         .committed;
     (committed != total)
         .then(|| format!("internal error: clients committed {committed}, the total is {total}"))
+}
+
+/// A history with a gap must not be taken for a whole one.
+fn gap_in_history(findings: &Findings<'_>) -> Option<String> {
+    let reports = findings.reports.iter();
+    let dropped: u64 = reports.map(|report| report.total.dropped.history).sum();
+    (dropped > 0).then(|| {
+        format!("history.jsonl lacks {dropped} lines: it could not be written as fast as it grew")
+    })
 }
 
 fn type_results(
@@ -170,6 +190,7 @@ fn statement_results(
             time: recorded.time.summarize(),
             rows: recorded.rows,
             errors: recorded.errors,
+            copy_bytes: recorded.copy_bytes,
         }
     };
     statements

@@ -12,8 +12,10 @@ use std::time::Duration;
 use super::events::EventStream;
 use super::hdr_log::HdrLog;
 use super::intervals::{Assembly, Whole};
+use super::records::RecordFiles;
 use crate::books::ToWriter;
 use crate::clock::now_ns;
+use crate::history::Record;
 use crate::process::{Usage, usage};
 use crate::recorder::{Recording, Shape};
 use crate::results::{ClockAnchor, Counters, Interval, IntervalType, Phase, RESULT_VERSION};
@@ -34,6 +36,10 @@ pub struct WriterSetup {
     pub events: Option<OwnedFd>,
     /// By worker: where cleared recordings go.
     pub cleared: Vec<Sender<Box<Recording>>>,
+    /// By worker: where emptied buffers of records go.
+    pub cleared_records: Vec<Sender<Vec<Record>>>,
+    /// Where records go.
+    pub records: RecordFiles,
 }
 
 /// Everything recorded, added up.
@@ -148,7 +154,22 @@ impl Writer {
                 }
                 self.write_whole();
             }
+            ToWriter::Records(worker, mut records) => {
+                if let Err(error) = self.setup.records.write(&records) {
+                    self.note_failure(&error);
+                }
+                records.clear();
+                // A worker that has ended needs it no more.
+                let _ = self.setup.cleared_records[worker].send(records);
+            }
         }
+    }
+
+    fn note_failure(&mut self, error: &io::Error) {
+        let folder = self.setup.folder.display();
+        self.totals
+            .failed
+            .get_or_insert(format!("cannot write results to {folder}: {error}"));
     }
 
     fn tell_states(&mut self) {
@@ -167,10 +188,7 @@ impl Writer {
             for phase in Phase::ALL {
                 if let Some((worker, recording)) = whole.recordings[phase.index()].take() {
                     if let Err(error) = self.write_recording(&whole, phase, &recording) {
-                        let folder = self.setup.folder.display();
-                        self.totals
-                            .failed
-                            .get_or_insert(format!("cannot write results to {folder}: {error}"));
+                        self.note_failure(&error);
                     }
                     self.totals.recordings[phase.index()].merge(&recording);
                     self.give_back(worker, recording);
@@ -246,6 +264,7 @@ impl Writer {
             counters: recording.counters(),
             server_commits: recording.server_commits(),
             in_flight: whole.in_flight[phase.index()],
+            clients_connected: whole.clients_connected,
             times: recording.times(self.shape),
             types: types.collect::<BTreeMap<_, _>>(),
             cpu_user_ns: whole.usage.user_ns.saturating_sub(before.user_ns),

@@ -23,6 +23,11 @@ impl Grid {
         }
     }
 
+    /// The timetable it was made for.
+    pub fn timetable(&self) -> Timetable {
+        self.timetable
+    }
+
     /// Number of the current interval, from 0.
     pub fn index(&self) -> u64 {
         self.index

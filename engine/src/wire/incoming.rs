@@ -46,6 +46,8 @@ pub enum Message<'a> {
     CopyIn,
     /// COPY data will follow.
     CopyOut,
+    /// So many bytes of COPY data, not kept.
+    CopyData(usize),
     /// Any message that carries nothing we need.
     Other(u8),
 }
@@ -96,7 +98,7 @@ impl Incoming {
         if passed_over(kind, rows_wanted) {
             self.skip = HEADER + length - input.len();
             *input = &[];
-            return Ok(Some(passed(kind)));
+            return Ok(Some(passed(kind, length)));
         }
         self.keep(input, HEADER + length)
     }
@@ -117,7 +119,7 @@ impl Incoming {
             let present = input.len().min(whole - HEADER);
             *input = &input[present..];
             self.skip = whole - HEADER - present;
-            return Ok(Some(passed(kind)));
+            return Ok(Some(passed(kind, whole - HEADER)));
         }
         if whole > LONGEST_KEPT_BYTES {
             return Err(too_long(kind, whole));
@@ -167,11 +169,12 @@ fn passed_over(kind: u8, rows_wanted: bool) -> bool {
     kind == b'd' || (kind == b'D' && !rows_wanted)
 }
 
-fn passed(kind: u8) -> Message<'static> {
+/// What a message of `length` bytes tells that is not kept.
+fn passed(kind: u8, length: usize) -> Message<'static> {
     if kind == b'D' {
         Message::RowPassed
     } else {
-        Message::Other(kind)
+        Message::CopyData(length)
     }
 }
 
@@ -217,6 +220,7 @@ fn decode(kind: u8, body: &[u8], rows_wanted: bool) -> Result<Message<'_>, Proto
         }
         b'G' | b'W' => Message::CopyIn,
         b'H' => Message::CopyOut,
+        b'd' => Message::CopyData(body.len()),
         other => Message::Other(other),
     })
 }

@@ -211,6 +211,14 @@ impl Outgoing {
         }
     }
 
+    /// Whether nothing but the end of the request follows the statement that is answered next.
+    pub fn is_last_expected(&self) -> bool {
+        matches!(
+            self.expected.get(1),
+            None | Some(Expected::Ready) if self.expected.len() <= 2
+        )
+    }
+
     /// The statement must be parsed again before its next use.
     pub fn forget(&mut self, statement: StatementId) {
         self.prepared[statement.index()] = false;

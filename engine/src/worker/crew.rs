@@ -3,7 +3,10 @@
 use super::Sessions;
 use super::dialing::{Dialing, Link};
 use super::punctuality::Punctuality;
+use super::revival::{Backoff, Revival};
 use crate::client::{Client, Context, Next};
+use crate::error_log::Place;
+use crate::plan::Reconnect;
 use crate::reactor::{CancelKey, Connecting as Begun, Event, Reactor, Sending, reason};
 use crate::route::AttemptFailure;
 use crate::series::SeriesRecorder;
@@ -19,6 +22,8 @@ pub struct Connecting {
     pub connected: usize,
     /// What the others were told, and how many were told that.
     pub failures: Vec<(String, usize)>,
+    /// How many of them had no answer by the deadline.
+    pub late: usize,
     /// Facts of the sessions.
     pub sessions: Sessions,
 }
@@ -36,12 +41,18 @@ pub struct Crew {
     closing: Vec<usize>,
     /// Clients that must be connected (again).
     connects: Vec<usize>,
+    /// Clients that lost a session and want one again.
+    revivals: Vec<Option<Revival>>,
+    backoff: Backoff,
+    /// Sessions whose request is to be cancelled.
+    cancels: Vec<CancelKey>,
     done: Vec<bool>,
     done_count: usize,
     opening_count: usize,
     connect_begin_ns: u64,
     connect_times: SeriesRecorder,
     failures: Vec<(String, usize)>,
+    late: usize,
     lost: Option<String>,
     lost_count: usize,
     running: bool,
@@ -50,7 +61,12 @@ pub struct Crew {
 
 impl Crew {
     /// All clients without a connection.
-    pub fn new(clients: Vec<Client>, context: Context, dialing: Dialing) -> Self {
+    pub fn new(
+        clients: Vec<Client>,
+        context: Context,
+        dialing: Dialing,
+        reconnect: &Reconnect,
+    ) -> Self {
         let count = clients.len();
         Self {
             connect_begin_ns: context.clock.now_ns(),
@@ -61,11 +77,15 @@ impl Crew {
             outbox: Vec::with_capacity(4 * count),
             closing: Vec::with_capacity(count),
             connects: Vec::with_capacity(count),
+            revivals: vec![None; count],
+            backoff: Backoff::new(reconnect),
+            cancels: Vec::new(),
             done: vec![false; count],
             done_count: 0,
             opening_count: count,
             connect_times: SeriesRecorder::default(),
             failures: Vec::new(),
+            late: 0,
             lost: None,
             lost_count: 0,
             running: false,
@@ -78,12 +98,15 @@ impl Crew {
         while matches!(self.dialing.links[slot], Link::Due | Link::Queued) {
             let attempt = self.dialing.attempt(slot);
             let now_ns = self.context.clock.now_ns();
+            if self.revivals[slot].is_some() && self.dialing.links[slot] == Link::Due {
+                self.context.books.attempt();
+            }
             let place = &self.dialing.destination.places[attempt.place];
             match reactor.connect(slot, &place.address) {
                 Ok(Begun::Begun) => {
                     self.dialing.links[slot] = Link::Opening;
-                    if let Some(timeout) = self.dialing.timeout() {
-                        self.timers.set(slot, now_ns + timeout.as_nanos() as u64);
+                    if let Some(limit_ns) = self.attempt_limit_ns(slot) {
+                        self.timers.set(slot, now_ns + limit_ns);
                     }
                 }
                 Ok(Begun::TryLater) => {
@@ -95,6 +118,13 @@ impl Crew {
                 }
             }
         }
+    }
+
+    /// How long an attempt of this client may take.
+    fn attempt_limit_ns(&self, slot: usize) -> Option<u64> {
+        let again_ns = self.revivals[slot].map(|_| self.backoff.attempt_ns);
+        let asked_ns = self.dialing.timeout().map(|t| t.as_nanos() as u64);
+        again_ns.into_iter().chain(asked_ns).min()
     }
 
     /// Clients that must be connected again.
@@ -114,6 +144,9 @@ impl Crew {
                 self.timers.unset(slot);
                 self.closing.push(slot);
                 self.dialing.links[slot] = Link::Failed;
+                self.late += 1;
+                self.revivals[slot] = None;
+                self.clients[slot].give_up();
                 self.connect_failed(slot, "no session within the connect deadline");
             }
         }
@@ -134,6 +167,7 @@ impl Crew {
                 .filter(|link| **link == Link::Up)
                 .count(),
             failures: self.failures.clone(),
+            late: self.late,
             sessions: Sessions {
                 first: first.map(|(client, _)| client.session().clone()),
                 connect_times: self.connect_times.clone(),
@@ -152,12 +186,41 @@ impl Crew {
 
     /// No attempt is left.
     fn connect_failed(&mut self, slot: usize, message: &str) {
+        let now_ns = self.context.clock.now_ns();
+        let place = Place::default();
+        self.context.books.own_error(message, place, now_ns);
+        if self.revivals[slot].is_some() {
+            return self.revival_failed(slot, message, now_ns);
+        }
         self.opening_count -= 1;
         self.note_done(slot);
         match self.failures.iter_mut().find(|(known, _)| known == message) {
             Some((_, count)) => *count += 1,
             None => self.failures.push((message.to_string(), 1)),
         }
+    }
+
+    /// A client that lost its session could get no other: when is the next attempt, if there is one?
+    fn revival_failed(&mut self, slot: usize, message: &str, now_ns: u64) {
+        let going_on = self.context.schedule.as_ref().is_none_or(|schedule| {
+            !schedule.is_stopped() && schedule.timetable().phase_at(now_ns).is_some()
+        });
+        let again = self.revivals[slot]
+            .as_mut()
+            .and_then(|revival| revival.failed(&self.backoff, now_ns, slot));
+        if let (Some(again_ns), true) = (again, going_on) {
+            self.dialing.restart(slot, Link::Pausing);
+            return self.timers.set(slot, again_ns);
+        }
+        self.revivals[slot] = None;
+        self.clients[slot].give_up();
+        self.context.books.gave_up(now_ns);
+        self.opening_count -= 1;
+        self.timers.unset(slot);
+        self.dialing.links[slot] = Link::Lost;
+        self.lost_count += 1;
+        self.lost = Some(message.to_string());
+        self.note_done(slot);
     }
 
     /// Let every client start.
@@ -217,12 +280,17 @@ impl Crew {
                     self.connects.push(slot);
                     continue;
                 }
+                Link::Pausing => {
+                    self.dialing.links[slot] = Link::Due;
+                    self.connects.push(slot);
+                    continue;
+                }
                 Link::Opening => {
                     self.closing.push(slot);
                     self.attempt_failed(
                         slot,
                         AttemptFailure::Unreachable,
-                        "no session within connect_timeout",
+                        "no session within the time an attempt may take",
                     );
                     continue;
                 }
@@ -272,7 +340,13 @@ impl Crew {
                 self.punctuality.set(slot, due_ns, &self.context);
                 self.timers.set(slot, due_ns);
             }
+            Next::Watch(due_ns) => self.timers.set(slot, due_ns),
+            Next::Cancel(due_ns) => {
+                self.timers.set(slot, due_ns);
+                self.cancels.extend(self.cancel_key(slot));
+            }
             Next::Ready => self.ready(slot),
+            Next::Reconnect => self.revive(slot),
             Next::Close => self.ended(slot),
         }
         if self.clients[slot].has_to_send() {
@@ -285,12 +359,28 @@ impl Crew {
 
     fn ready(&mut self, slot: usize) {
         self.dialing.links[slot] = Link::Up;
-        if self.dialing.timeout().is_some() {
+        if self.attempt_limit_ns(slot).is_some() {
             self.timers.unset(slot);
         }
         self.opening_count -= 1;
-        self.connect_times
-            .record(self.context.clock.now_ns() - self.connect_begin_ns);
+        let now_ns = self.context.clock.now_ns();
+        if self.revivals[slot].take().is_none() {
+            return self.connect_times.record(now_ns - self.connect_begin_ns);
+        }
+        if self.running {
+            let next = self.clients[slot].start(&mut self.context, now_ns);
+            self.after(slot, next);
+        }
+    }
+
+    /// A client lost its session and wants another.
+    fn revive(&mut self, slot: usize) {
+        self.timers.unset(slot);
+        self.closing.push(slot);
+        self.revivals[slot] = Some(Revival::new(self.context.clock.now_ns()));
+        self.dialing.restart(slot, Link::Due);
+        self.opening_count += 1;
+        self.connects.push(slot);
     }
 
     /// A client's connection is of no use any more.
@@ -309,7 +399,7 @@ impl Crew {
                 self.lost_count += 1;
                 self.note_done(slot);
             }
-            Link::Due | Link::Queued | Link::Failed | Link::Lost => {}
+            Link::Due | Link::Queued | Link::Pausing | Link::Failed | Link::Lost => {}
         }
     }
 
@@ -347,17 +437,27 @@ impl Crew {
     /// The deadline: count what is in flight, and say whom the server should no longer work for.
     pub fn cut_off(&mut self, now_ns: u64) -> Vec<CancelKey> {
         let mut keys = Vec::new();
-        for (slot, client) in self.clients.iter_mut().enumerate() {
-            if client.cut_off(&mut self.context, now_ns) {
-                let key = client.session().learned.cancel_key.clone();
-                keys.extend(key.map(|(process_id, secret)| CancelKey {
-                    attempt: self.dialing.attempt(slot),
-                    process_id,
-                    secret,
-                }));
+        for slot in 0..self.clients.len() {
+            if self.clients[slot].cut_off(&mut self.context, now_ns) {
+                keys.extend(self.cancel_key(slot));
             }
         }
         keys
+    }
+
+    /// What cancels the request of a client, if its server told.
+    fn cancel_key(&self, slot: usize) -> Option<CancelKey> {
+        let key = self.clients[slot].session().learned.cancel_key.clone();
+        key.map(|(process_id, secret)| CancelKey {
+            attempt: self.dialing.attempt(slot),
+            process_id,
+            secret,
+        })
+    }
+
+    /// Sessions whose request is to be cancelled.
+    pub fn take_cancels(&mut self) -> Vec<CancelKey> {
+        std::mem::take(&mut self.cancels)
     }
 
     /// Starts that were due before `last_start_ns` and that nobody was free to make by `now_ns`.
@@ -380,8 +480,10 @@ impl Crew {
         alive
     }
 
-    /// How many clients ended early, and the latest reason.
+    /// How many clients ended early or are still without the session they lost, and the latest reason.
     pub fn lost(&self) -> (usize, Option<String>) {
-        (self.lost_count, self.lost.clone())
+        let seeking = self.revivals.iter().flatten().count();
+        let why = || (seeking > 0).then(|| "clients could not connect again in time".to_string());
+        (self.lost_count + seeking, self.lost.clone().or_else(why))
     }
 }

@@ -14,6 +14,8 @@ pub enum Link {
     Due,
     /// The server's queue of connections is full: the attempt begins again when a timer goes off.
     Queued,
+    /// A session was lost; the next attempt is due when a timer goes off.
+    Pausing,
     /// An attempt is under way.
     Opening,
     /// The client is ready.
@@ -27,7 +29,10 @@ pub enum Link {
 impl Link {
     /// Whether it is neither ready nor given up.
     pub fn is_opening(self) -> bool {
-        matches!(self, Self::Due | Self::Queued | Self::Opening)
+        matches!(
+            self,
+            Self::Due | Self::Queued | Self::Pausing | Self::Opening
+        )
     }
 }
 
@@ -38,6 +43,8 @@ pub struct Dialing {
     /// How far each client is.
     pub links: Vec<Link>,
     routes: Vec<Route>,
+    /// Of the first client's route.
+    seed: u64,
     /// What each client was told by attempts that failed.
     told: Vec<Vec<String>>,
 }
@@ -46,12 +53,13 @@ impl Dialing {
     /// Nobody has tried anything.
     pub fn new(assignment: &Assignment, part: &Part) -> Self {
         let destination = assignment.destination.clone();
-        let seed = assignment.plan.seed;
-        let route = |slot| destination.route(seed.wrapping_add((part.first_client + slot) as u64));
+        let seed = assignment.plan.seed.wrapping_add(part.first_client as u64);
+        let route = |slot| destination.route(seed.wrapping_add(slot as u64));
         Self {
             links: vec![Link::Due; part.clients],
             routes: (0..part.clients).map(route).collect(),
             told: vec![Vec::new(); part.clients],
+            seed,
             destination,
         }
     }
@@ -59,6 +67,13 @@ impl Dialing {
     /// What a client tries now.
     pub fn attempt(&self, slot: usize) -> Attempt {
         self.routes[slot].attempt(&self.destination.possibilities)
+    }
+
+    /// A client that had a session begins anew.
+    pub fn restart(&mut self, slot: usize, link: Link) {
+        self.routes[slot] = self.destination.route(self.seed.wrapping_add(slot as u64));
+        self.told[slot].clear();
+        self.links[slot] = link;
     }
 
     /// How long an attempt may take.
