@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pgdyno.calibration.measure import Calibrating, calibrate
 from pgdyno.calibration.store import Answer, Calibration, generator_of, keep
-from pgdyno.cli.options import COUNT, DURATION, Assignment, json_option
+from pgdyno.cli.options import COUNT, DURATION, generator_options, json_option, param_option
 from pgdyno.cli.parameters import WorkloadCommand
 from pgdyno.contract import Plan
 from pgdyno.engine import build_plan, check_plan, find_engine
@@ -40,24 +40,8 @@ _BUSY_ENOUGH = 0.7
     cls=WorkloadCommand, name="calibrate", short_help="Measure the load generator itself."
 )
 @click.argument("workload", default=_DEFAULT_WORKLOAD)
-@click.option(
-    "-p",
-    "--param",
-    type=Assignment(),
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Workload parameter; --NAME VALUE is the short form.",
-)
-@click.option("-c", "--clients", type=COUNT, default=16, show_default=True, help="Clients.")
-@click.option("-j", "--threads", type=COUNT, default=0, help="Engine threads; 0: its own rule.")
-@click.option(
-    "-M",
-    "--protocol",
-    type=click.Choice(["simple", "extended", "prepared"]),
-    default="prepared",
-    show_default=True,
-    help="How statements are sent.",
-)
+@param_option
+@generator_options
 @click.option(
     "-T",
     "--time",

@@ -79,6 +79,39 @@ def json_option(command: F) -> F:
     )
 
 
+def param_option(command: F) -> F:
+    """`--param NAME=VALUE`: a parameter of the workload that the command names."""
+    return click.option(
+        "-p",
+        "--param",
+        type=Assignment(),
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Workload parameter; --NAME VALUE is the short form. WORKLOAD --help lists them.",
+    )(command)
+
+
+def generator_options(command: F) -> F:
+    """How the load generator is set up: `--clients`, `--threads`, `--protocol`."""
+    options = (
+        click.option("-c", "--clients", type=COUNT, default=16, show_default=True, help="Clients."),
+        click.option(
+            "-j", "--threads", type=COUNT, default=0, help="Engine threads; 0: its own rule."
+        ),
+        click.option(
+            "-M",
+            "--protocol",
+            type=click.Choice(["simple", "extended", "prepared"]),
+            default="prepared",
+            show_default=True,
+            help="How statements are sent.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def run_argument(command: F) -> F:
     """The argument RUN, with its `--output`."""
     argument = click.argument("reference", metavar="RUN", type=RunReference())

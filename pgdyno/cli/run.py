@@ -11,7 +11,16 @@ import click
 
 from pgdyno import __version__
 from pgdyno.cli.execute import Execution, execute
-from pgdyno.cli.options import COUNT, DURATION, RATE, Assignment, json_option, output_option
+from pgdyno.cli.options import (
+    COUNT,
+    DURATION,
+    RATE,
+    Assignment,
+    generator_options,
+    json_option,
+    output_option,
+    param_option,
+)
 from pgdyno.cli.parameters import WorkloadCommand
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.store import new_id
@@ -23,14 +32,7 @@ from pgdyno.workloads.resolving import resolve
 
 @click.command(cls=WorkloadCommand, short_help="Run a workload and report.")
 @click.argument("workload")
-@click.option(
-    "-p",
-    "--param",
-    type=Assignment(),
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Workload parameter; --NAME VALUE is the short form. See: pgdyno run WORKLOAD --help.",
-)
+@param_option
 @click.option(
     "--mix",
     type=Assignment(),
@@ -56,8 +58,7 @@ from pgdyno.workloads.resolving import resolve
 @click.option("--tcp", is_flag=True, help="Private server on loopback TCP, with a password.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Its port (with --tcp).")
 @click.option("--dsn", help="Your server instead: conninfo or URI.")
-@click.option("-c", "--clients", type=COUNT, default=16, show_default=True, help="Clients.")
-@click.option("-j", "--threads", type=COUNT, default=0, help="Engine threads; 0: its own rule.")
+@generator_options
 @click.option(
     "-T",
     "--time",
@@ -96,14 +97,6 @@ from pgdyno.workloads.resolving import resolve
     default="0s",
     show_default=True,
     help="Pause of a client between two transactions.",
-)
-@click.option(
-    "-M",
-    "--protocol",
-    type=click.Choice(["simple", "extended", "prepared"]),
-    default="prepared",
-    show_default=True,
-    help="How statements are sent.",
 )
 @click.option(
     "--seed", type=COUNT, help="Seed of all random numbers; default: a new one, recorded."
