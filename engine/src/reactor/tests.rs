@@ -190,6 +190,77 @@ fn a_refused_connection_is_an_error<R: Reactor>() {
     }
 }
 
+/// Many connections are answered at once, and the kernel has two buffers to receive into.
+fn few_buffers_are_enough(receive: Receive) {
+    const CONNECTIONS: usize = 16;
+    const BYTES: usize = 20_000;
+    if choose(crate::plan::ReactorChoice::IoUring).is_err() {
+        return;
+    }
+    let listening = Listening::new(&format!("few-{receive:?}"));
+    let waker = Waker::new().unwrap();
+    let setting = Setting {
+        slots: CONNECTIONS,
+        receive,
+    };
+    let mut reactor = UringReactor::with_buffers(&setting, &waker, 2).unwrap();
+    let mut servers = Vec::new();
+    for slot in 0..CONNECTIONS {
+        reactor.connect(slot, &listening.address).unwrap();
+        servers.push(listening.listener.accept().unwrap().0);
+    }
+    let mut connected = 0;
+    while connected < CONNECTIONS {
+        let seen = &mut |_, event: Event<'_>| {
+            connected += usize::from(matches!(event, Event::Connected));
+        };
+        reactor.wait(Some(1_000_000_000), seen).unwrap();
+    }
+    // Twice, so that a receive is armed again after it found no buffer.
+    for round in 1..=2 {
+        for (slot, server) in servers.iter_mut().enumerate() {
+            server.write_all(&vec![slot as u8 + round; BYTES]).unwrap();
+        }
+        let mut received = vec![0; CONNECTIONS];
+        for _ in 0..10_000 {
+            let take = &mut |slot: usize, event: Event<'_>| match event {
+                Event::Received(bytes) => {
+                    assert!(bytes.iter().all(|&byte| byte == slot as u8 + round));
+                    received[slot] += bytes.len();
+                }
+                other => panic!("{other:?}"),
+            };
+            reactor.wait(Some(5_000_000), take).unwrap();
+            if received.iter().all(|&count| count == BYTES) {
+                break;
+            }
+        }
+        assert_eq!(vec![BYTES; CONNECTIONS], received);
+    }
+    let activity = reactor.activity();
+    assert_eq!(activity.loops, activity.batch_sizes.iter().sum::<u64>());
+}
+
+#[test]
+fn few_buffers_are_enough_for_multishot_receives() {
+    few_buffers_are_enough(Receive::Multishot);
+}
+
+#[test]
+fn few_buffers_are_enough_for_oneshot_receives() {
+    few_buffers_are_enough(Receive::Oneshot);
+}
+
+#[test]
+fn batches_are_counted_in_powers_of_two() {
+    let mut activity = Activity::default();
+    for events in [0, 1, 2, 3, 4, 7, 8, 1 << 40] {
+        activity.turned(events);
+    }
+    assert_eq!([1, 1, 2, 2, 1], activity.batch_sizes[..5]);
+    assert_eq!((8, Some(&1)), (activity.loops, activity.batch_sizes.last()));
+}
+
 macro_rules! for_both_reactors {
     ($($test:ident),*) => {
         mod epoll_reactor {
