@@ -79,7 +79,7 @@ fn hint_for(message: &str) -> Option<&'static str> {
         Some("name your certificate and key with sslcert=FILE sslkey=FILE")
     } else if has("the server does not use TLS") {
         Some("set ssl = on in the server, or use sslmode=prefer")
-    } else if has("no pg_hba.conf entry") && has("no encryption") {
+    } else if has("pg_hba.conf") && has("no encryption") {
         Some("the server may want TLS: use sslmode=require or stricter")
     } else if has("channel_binding=require") {
         Some("the server needs TLS and a SCRAM password; channel_binding=prefer goes without")

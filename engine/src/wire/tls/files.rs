@@ -36,6 +36,16 @@ fn sections<T: PemObject>(bytes: &[u8], file: &Path, what: &str) -> Result<Vec<T
     Ok(found)
 }
 
+/// Certificates of the trusted; None where the file is not there, named or not: whether one is needed depends on the
+/// sslmode.
+pub fn authorities(file: &TlsFile) -> Result<Option<Vec<CertificateDer<'static>>>, ConninfoError> {
+    let unnamed = TlsFile {
+        named: false,
+        ..file.clone()
+    };
+    certificates(&unnamed, "sslrootcert")
+}
+
 /// Certificates of a file; None where it is not there and need not be.
 pub fn certificates(
     file: &TlsFile,

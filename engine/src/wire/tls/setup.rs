@@ -144,7 +144,7 @@ fn authorities(
 ) -> Result<Option<Trusted>, ConninfoError> {
     let certificates = match &choice.roots {
         Roots::System => Some(rustls_native_certs::load_native_certs().certs),
-        Roots::File(file) => files::certificates(file, "sslrootcert")?,
+        Roots::File(file) => files::authorities(file)?,
         Roots::None => None,
     };
     let Some(certificates) = certificates else {
