@@ -35,10 +35,17 @@ def server_trouble(server: Server, *, from_byte: int = 0) -> str | None:
 
 
 def read_log(log: Path | None, *, from_byte: int = 0) -> tuple[list[str], list[str]]:
-    """Lines of a log that tell of a crash, and its FATAL, PANIC and ERROR lines; the last 64 kB."""
+    """Lines that tell of a crash, and FATAL, PANIC and ERROR lines, of a log's last 64 kB."""
     lines = [one.strip() for one in _tail(log, from_byte).splitlines()]
     crashes = [one for one in lines if _CRASH.search(one)]
-    return crashes, [one for one in lines if _SERIOUS.search(one)]
+    # Many sessions that die of one cause say the same; it is told once, as said last.
+    serious: dict[str, str] = {}
+    for one in lines:
+        if found := _SERIOUS.search(one):
+            said = one[found.start() :]
+            serious.pop(said, None)
+            serious[said] = one
+    return crashes, list(serious.values())
 
 
 def last_lines(log: Path, *, count: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pgdyno.experiment.store import find_run, list_runs
 from tests.pg.commands import Place, finish
 
 pytestmark = pytest.mark.pg
-PHASES = ("provision", "load", "prewarm", "warmup", "measure")
+PHASES = ("provision", "load", "prewarm", "warm-up", "measure")
 
 
 def start_until(place: Place, phase: str, *words: str) -> subprocess.Popen[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.servers.base import Server
-from pgdyno.servers.trouble import last_lines, server_trouble
+from pgdyno.servers.trouble import last_lines, read_log, server_trouble
 
 pytestmark = pytest.mark.unit
 
@@ -60,3 +60,16 @@ def test_last_lines_of_a_long_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("".join(f"line {number}\n" for number in range(100_000)))
     assert last_lines(log, count=2) == ("line 99998", "line 99999")
+
+
+def test_what_many_sessions_say_is_told_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "12:00:01 [1] FATAL:  terminating connection\n"
+        "12:00:01 [2] ERROR:  division by zero\n"
+        "12:00:02 [3] FATAL:  terminating connection\n"
+    )
+    assert read_log(log)[1] == [
+        "12:00:01 [2] ERROR:  division by zero",
+        "12:00:02 [3] FATAL:  terminating connection",
+    ]
