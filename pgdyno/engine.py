@@ -46,11 +46,15 @@ class EngineEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who hears the events while the engine runs. `started` is told the engine's process number."""
+    """Who hears the events while the engine runs. `started` is told the engine's process number.
+
+    `hopeless` is asked after every event; once it says yes, the engine is told to end.
+    """
 
     started: Callable[[int], None]
     state: Callable[[EngineState], None]
     interval: Callable[[Interval], None]
+    hopeless: Callable[[], bool]
 
 
 def find_engine() -> Path:
@@ -149,7 +153,7 @@ def _follow(process: Process, deadline_s: float | None, listener: Listener) -> i
     """Pass events on until the engine has ended; enforce the deadline."""
     lines = Lines(process)
     end = None if deadline_s is None else time.monotonic() + deadline_s
-    interrupted = False
+    interrupted = given_up = False
     while True:
         try:
             line = lines.take(_POLL_S)
@@ -157,6 +161,9 @@ def _follow(process: Process, deadline_s: float | None, listener: Listener) -> i
                 return process.wait(deadline_s=_GRACE_S)
             if line != NOTHING_YET:
                 _tell(line, listener)
+                if not given_up and not interrupted and listener.hopeless():
+                    given_up = True
+                    process.send(signal.SIGINT)
             elif end is not None and time.monotonic() > end:
                 process.send(signal.SIGKILL)
                 raise PgdynoError(
@@ -191,6 +198,8 @@ def _deadline_s(plan: Plan) -> float | None:
 
 
 def _shape(load: LoadChoice) -> Load:
-    if load.rate_per_s is not None:
-        return OpenLoop(rate_per_s=load.rate_per_s)
+    if load.rate_per_s is not None or load.stages:
+        return OpenLoop(
+            rate_per_s=load.rate_per_s, stages=load.stages, backlog_limit_s=load.backlog_limit_s
+        )
     return ClosedLoop(think_time_s=load.think_time_s)

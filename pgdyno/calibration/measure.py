@@ -130,4 +130,10 @@ def _ignore_state(_state: EngineState) -> None: ...
 def _ignore_interval(_interval: Interval) -> None: ...
 
 
-_SILENT = Listener(started=_ignore_pid, state=_ignore_state, interval=_ignore_interval)
+def _never() -> bool:
+    return False
+
+
+_SILENT = Listener(
+    started=_ignore_pid, state=_ignore_state, interval=_ignore_interval, hopeless=_never
+)

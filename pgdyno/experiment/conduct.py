@@ -15,6 +15,7 @@ from pgdyno.durability.classes import classify
 from pgdyno.engine import EngineEnd, build_plan, find_engine
 from pgdyno.errors import EXIT_INTERRUPTED, PgdynoError, Problems
 from pgdyno.experiment.diary import Diary
+from pgdyno.experiment.hope import no_commit_at_all
 from pgdyno.experiment.measuring import EnginePid, measure, observer_connections, observers_of
 from pgdyno.experiment.progress import Progress, Step
 from pgdyno.experiment.store import StoredTrial
@@ -244,6 +245,9 @@ def _target(server: Server) -> Target:
 def _outcome(end: EngineEnd, server: Server) -> tuple[TrialOutcome, str | None]:
     """How the measurement ended, and why where it was not completed."""
     summary = end.summary
+    if summary is not None and no_commit_at_all(summary):
+        failed = format_count(summary.warmup.failed.other + summary.measurement.failed.other)
+        return "failed", f"all {failed} transactions failed: {summary.errors[0].message}"
     if end.status == EXIT_INTERRUPTED or (summary and summary.outcome == "interrupted"):
         return "interrupted", "interrupted; what was measured until then is kept"
     trouble = server_trouble(server)

@@ -10,6 +10,7 @@ from pathlib import Path
 from pgdyno.contract import Interval, Plan
 from pgdyno.engine import EngineEnd, EngineState, Listener, run_engine
 from pgdyno.experiment.diary import Diary
+from pgdyno.experiment.hope import Hope
 from pgdyno.experiment.progress import Step
 from pgdyno.hosts.base import Host
 from pgdyno.observers.base import Observer
@@ -76,10 +77,16 @@ class _Follower:
         self._engine = engine
         self._length_s: float | None = None
         self._began_s = time.monotonic()
+        self._hope = Hope(clients=plan.clients)
 
     def listener(self) -> Listener:
-        """The three ears the engine needs."""
-        return Listener(started=self._started, state=self._state, interval=self._interval)
+        """What the engine tells and asks."""
+        return Listener(
+            started=self._started,
+            state=self._state,
+            interval=self._interval,
+            hopeless=lambda: self._hope.lost,
+        )
 
     def _started(self, pid: int) -> None:
         self._engine.pid = pid
@@ -100,6 +107,7 @@ class _Follower:
         self._length_s, self._began_s = length_s, time.monotonic()
 
     def _interval(self, interval: Interval) -> None:
+        self._hope = self._hope.after(interval)
         if interval.end_ns - interval.begin_ns < _TELLING * self._plan.interval_s * 1e9:
             return
         passed_s = time.monotonic() - self._began_s

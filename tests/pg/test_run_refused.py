@@ -54,6 +54,14 @@ def test_a_syntax_error_shows_its_place(place: Place, tmp_path: Path) -> None:
     assert "broken.sql:2" in ended.error and "^" in ended.error
 
 
+def test_a_script_that_only_fails_is_ended_early(place: Place, tmp_path: Path) -> None:
+    script = tmp_path / "nowhere.sql"
+    script.write_text("select * from no_such_table;\n")
+    ended = place.pgdyno("run", str(script), "--warmup", "10s", "--time", "60s", deadline_s=40)
+    assert ended.status == 1, ended.error
+    assert 'relation "no_such_table" does not exist' in ended.output
+
+
 def test_a_taken_port(place: Place) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
