@@ -94,6 +94,7 @@ def build_plan(
         threads=load.threads,
         seed=load.seed,
         load=_shape(load),
+        response_time_limit_s=load.response_time_limit_s,
         warmup_s=load.warmup_s,
         duration_s=load.duration_s,
         transactions_per_client=load.transactions_per_client,

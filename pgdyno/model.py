@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pgdyno.contract import Noun, Protocol
+from pgdyno.contract import Noun, Protocol, Stage
 
 FORMAT_VERSION = 1
 
@@ -53,6 +53,9 @@ class LoadChoice(Noun):
     duration_s: float | None = 60.0
     transactions_per_client: int | None = None
     rate_per_s: float | None = Field(default=None, description="open loop; none: closed loop")
+    stages: tuple[Stage, ...] = Field(default=(), description="open loop at rates that change")
+    backlog_limit_s: float | None = Field(default=None, gt=0, description="longest wait of a start")
+    response_time_limit_s: float | None = Field(default=None, gt=0, description="above it: late")
     think_time_s: float = 0.0
     interval_s: float = 1.0
     seed: int = 0

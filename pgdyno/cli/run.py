@@ -11,6 +11,7 @@ import click
 
 from pgdyno import __version__
 from pgdyno.cli.execute import Execution, execute
+from pgdyno.cli.load_shape import check_load_shape, load_shape_options
 from pgdyno.cli.options import (
     COUNT,
     DURATION,
@@ -90,6 +91,7 @@ from pgdyno.workloads.resolving import resolve
     metavar="RATE",
     help="Open loop: transactions arrive at this rate, e.g. 5000/s.",
 )
+@load_shape_options
 @click.option(
     "--think-time",
     "think_time_s",
@@ -186,11 +188,8 @@ def _load(options: dict[str, Any]) -> LoadChoice:
         raise InvalidInput(
             "--time and --transactions-per-client cannot be used together", hint="give one"
         )
-    if options["rate_per_s"] is not None and options["think_time_s"]:
-        raise InvalidInput(
-            "--rate and --think-time cannot be used together",
-            hint="with a rate, arrivals do not wait for a client's thinking",
-        )
+    check_load_shape(options)
+    whole_s = sum(stage.duration_s for stage in options["stages"]) or 60.0
     counted = options["transactions"] is not None
     positive = {
         "--clients": options["clients"],
@@ -205,9 +204,12 @@ def _load(options: dict[str, Any]) -> LoadChoice:
         threads=options["threads"],
         protocol=options["protocol"],
         warmup_s=options["warmup_s"],
-        duration_s=None if counted else (options["duration_s"] or 60.0),
+        duration_s=None if counted else (options["duration_s"] or whole_s),
         transactions_per_client=options["transactions"],
         rate_per_s=options["rate_per_s"],
+        stages=options["stages"],
+        backlog_limit_s=options["backlog_limit_s"],
+        response_time_limit_s=options["response_time_limit_s"],
         think_time_s=options["think_time_s"],
         seed=secrets.randbits(63) if options["seed"] is None else options["seed"],
         reload=options["reload"],

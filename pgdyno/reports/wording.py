@@ -171,6 +171,8 @@ def load_words(load: LoadChoice, plan: Plan | None) -> str:
     """`16 clients, closed loop, prepared protocol, 60.0 s after 10.0 s of warm-up`."""
     if load.rate_per_s is not None:
         how = f"open loop at {format_per_s(load.rate_per_s)}"
+    elif load.stages:
+        how = f"open loop in {format_counted(len(load.stages), 'stage')}"
     elif load.think_time_s:
         how = f"closed loop, think time {format_duration_s(load.think_time_s)}"
     else:

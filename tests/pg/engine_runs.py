@@ -74,14 +74,16 @@ def start_engine(
     )
 
 
-def end_engine(engine: subprocess.Popen[str], folder: Path) -> EngineRun:
+def end_engine(
+    engine: subprocess.Popen[str], folder: Path, *, deadline_s: float = DEADLINE_S
+) -> EngineRun:
     """Wait for its end; it is killed when it misses the deadline."""
     try:
-        _, error = engine.communicate(timeout=DEADLINE_S)
+        _, error = engine.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
         engine.send_signal(signal.SIGKILL)
         _, error = engine.communicate()
-        raise AssertionError(f"the engine did not end in {DEADLINE_S} s: {error}") from None
+        raise AssertionError(f"the engine did not end in {deadline_s} s: {error}") from None
     return EngineRun(status=engine.returncode, error=error, folder=folder / "out")
 
 
