@@ -20,6 +20,8 @@ SCHEMAS: dict[str, type[Noun]] = {
     "load_progress": contract.LoadProgress,
     "summary": contract.Summary,
     "interval": contract.Interval,
+    "history": contract.HistoryEvent,
+    "logged_transaction": contract.LoggedTransaction,
     "experiment": model.Experiment,
     "trial": model.Trial,
     "checks": model.Checks,

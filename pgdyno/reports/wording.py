@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from pgdyno.contract import ErrorSeen, Plan
+from pgdyno.contract import ErrorSeen, Plan, Summary
 from pgdyno.experiment.store import DEFAULT_OUTPUT, Run
 from pgdyno.model import (
     Durability,
@@ -74,6 +74,11 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
     if summary is not None and summary.outcome != "completed" and not _told(documents):
         why = f": {summary.message}" if summary.message else "."
         sentences.append(f"The engine's work was {summary.outcome}{why}")
+    if summary is not None and _clients_missing(summary):
+        sentences.append(
+            f"Only {summary.clients_connected} of {summary.clients_asked} clients had a session at "
+            "the start; the others are not in these figures."
+        )
     broken = [one for one in documents.checks if one.verdict == "broken"]
     if broken:
         names = ", ".join(f"{one.check} ({one.rule})" for one in broken)
@@ -90,6 +95,12 @@ def trouble(documents: TrialDocuments, measured: Measured | None) -> tuple[str, 
             "throughput counts only those that committed."
         )
     return tuple(sentences)
+
+
+def _clients_missing(summary: Summary) -> bool:
+    """Whether the load was started with fewer clients than were asked for."""
+    started = summary.timeline.connect_end_ns is not None
+    return started and summary.clients_connected < summary.clients_asked
 
 
 def _told(documents: TrialDocuments) -> bool:

@@ -32,7 +32,19 @@ WHOLE: dict[str, Any] = {
     "duration_s": 10.0,
     "interval_s": 0.5,
     "connect_deadline_s": 5.0,
+    "min_clients": 2,
     "drain_deadline_s": 5.0,
+    "statement_timeout_s": 2.5,
+    "retry": {"max_tries": 3, "max_time_s": 1.5},
+    "on_connection_loss": "reconnect",
+    "reconnect": {
+        "first_pause_s": 0.1,
+        "longest_pause_s": 2.0,
+        "attempt_s": 3.0,
+        "give_up_s": 30.0,
+    },
+    "transaction_log": {"rate": 0.25, "file": "sample.jsonl"},
+    "history": True,
     "variables": {"scale": "3"},
     "transaction_types": [
         {
@@ -92,6 +104,9 @@ ACCEPTED = {
     "time limit": WHOLE | {"response_time_limit_s": 0.1, "receive": "oneshot"},
     "counted": without("duration_s") | {"transactions_per_client": 5},
     "no failure": with_type(failure=None),
+    "retries without limit": WHOLE | {"retry": {"max_tries": 0}},
+    "some words of reconnect": WHOLE | {"reconnect": {"give_up_s": 5}},
+    "log with its usual name": WHOLE | {"transaction_log": {"rate": 1}},
 }
 REFUSED = {
     "unknown name": WHOLE | {"client": 4},
@@ -123,6 +138,19 @@ REFUSED = {
     "no length": without("duration_s"),
     "two lengths": WHOLE | {"transactions_per_client": 5},
     "interval of zero": WHOLE | {"interval_s": 0},
+    "retry without tries": WHOLE | {"retry": {"max_time_s": 1}},
+    "negative tries": WHOLE | {"retry": {"max_tries": -1}},
+    "retry for no time": WHOLE | {"retry": {"max_tries": 1, "max_time_s": 0}},
+    "unknown word of reconnect": WHOLE | {"reconnect": {"jitter": 1}},
+    "reconnect without end": WHOLE | {"reconnect": {"give_up_s": 0}},
+    "loss": WHOLE | {"on_connection_loss": "shrug"},
+    "requests of no time": WHOLE | {"statement_timeout_s": 0},
+    "more clients than there are": WHOLE | {"min_clients": 5},
+    "not even one client": WHOLE | {"min_clients": 0},
+    "more than all": WHOLE | {"transaction_log": {"rate": 1.1}},
+    "none at all": WHOLE | {"transaction_log": {"rate": 0}},
+    "a log elsewhere": WHOLE | {"transaction_log": {"rate": 1, "file": "../x"}},
+    "a log over the summary": WHOLE | {"transaction_log": {"rate": 1, "file": "summary.json"}},
 }
 
 

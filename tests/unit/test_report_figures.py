@@ -349,6 +349,17 @@ def test_an_interrupt_is_told_once(tmp_path: Path) -> None:
     assert "The engine's work was aborted: the server went away" in told
 
 
+def test_clients_that_never_had_a_session_are_told(tmp_path: Path) -> None:
+    documents = documents_of(tmp_path)
+    summary = documents.summary
+    assert summary is not None
+    whole = " ".join(wording.trouble(documents, measure(documents)))
+    fewer = summary.model_copy(update={"clients_connected": summary.clients_asked - 1})
+    told = wording.trouble(replace(documents, summary=fewer), measure(documents))
+    sentence = f"Only {fewer.clients_connected} of {fewer.clients_asked} clients had a session"
+    assert sentence in " ".join(told) and sentence not in whole
+
+
 def test_a_server_elsewhere_is_told_from_the_load_host(tmp_path: Path) -> None:
     documents = documents_of(tmp_path)
     assert wording.host_label(documents) == "host"

@@ -309,6 +309,33 @@ mod tests {
             prop_assert_eq!(read(&[ANSWER], rows_wanted).unwrap(), read(&pieces, rows_wanted).unwrap());
         }
 
+        /// What `engine/fuzz` does for longer: messages of any kind, whole, cut off or garbled, in pieces of any size.
+        #[test]
+        fn hostile_messages_are_read_alike_in_any_pieces(
+            messages in proptest::collection::vec(
+                (
+                    prop_oneof![proptest::sample::select(b"DCZT1ENSKRGHdcI".to_vec()), any::<u8>()],
+                    -6_i32..6,
+                    proptest::collection::vec(any::<u8>(), 0..40),
+                ),
+                0..12,
+            ),
+            piece in 1_usize..70,
+            rows_wanted: bool,
+        ) {
+            let mut bytes = Vec::new();
+            for (kind, wrong_by, body) in messages {
+                // Most lengths are right.
+                let wrong_by = if wrong_by.abs() > 4 { wrong_by } else { 0 };
+                bytes.push(kind);
+                bytes.extend_from_slice(&(body.len() as i32 + 4 + wrong_by).to_be_bytes());
+                bytes.extend_from_slice(&body);
+            }
+            let pieces: Vec<_> = bytes.chunks(piece).collect();
+            let (whole, cut) = (read(&[&bytes], rows_wanted), read(&pieces, rows_wanted));
+            prop_assert_eq!(whole, cut);
+        }
+
         #[test]
         fn hostile_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
             let (first, second) = bytes.split_at(cut.min(bytes.len()));

@@ -194,6 +194,10 @@ impl Crew {
         }
         self.opening_count -= 1;
         self.note_done(slot);
+        self.note_failure(message);
+    }
+
+    fn note_failure(&mut self, message: &str) {
         match self.failures.iter_mut().find(|(known, _)| known == message) {
             Some((_, count)) => *count += 1,
             None => self.failures.push((message.to_string(), 1)),
@@ -395,6 +399,11 @@ impl Crew {
             }
             Link::Up => {
                 self.lost = session.lost.clone();
+                if !self.running {
+                    // A session that ended before the start is as good as none.
+                    let message = session.lost.clone().unwrap_or_default();
+                    self.note_failure(&message);
+                }
                 self.dialing.links[slot] = Link::Lost;
                 self.lost_count += 1;
                 self.note_done(slot);
