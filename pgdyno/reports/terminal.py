@@ -105,6 +105,12 @@ def _figures(documents: TrialDocuments, measured: Measured, of: int) -> list[tup
         found.append(("", f"{with_connect} with connecting counted in"))
     found.append(("server commits", f"{rate(measured.server_commits_per_s)}/s"))
     found.append(("transactions", _partition(measured)))
+    if measured.counters.late:
+        late = measured.counters.late
+        of_committed = format_share(late / measured.counters.committed)
+        found.append(
+            ("late", f"{format_count(late)} committed above the response limit ({of_committed})")
+        )
     if measured.fairness is not None:
         fair = measured.fairness
         found.append(
