@@ -21,6 +21,7 @@ from tests.pg.tls_servers import (
     Secured,
     answers,
     openssl,
+    relay,
     secured_server,
     standby_of,
     with_engine,
@@ -443,3 +444,36 @@ def test_a_run_by_dsn_verifies_the_server(secured: Secured, place: Place) -> Non
     )
     assert wrong.status != 0
     assert "TLS" in wrong.error
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_tls_from_the_first_byte(secured: Secured, reactor: str) -> None:
+    """Against a relay that ends TLS as servers from 17 on do; sessions behind it are plain."""
+    root = secured.authority.certificate
+    with relay(secured, protocols=["postgresql"]) as port:
+        conninfo = secured.conninfo(
+            "trusted",
+            port=str(port),
+            sslmode="verify-full",
+            sslrootcert=root,
+            sslnegotiation="direct",
+        )
+        assert_both(secured, conninfo, "plain", reactor=reactor)
+    with relay(secured, protocols=[]) as port:
+        conninfo = make_conninfo(conninfo, port=port)
+        engine = assert_both(secured, conninfo, "refused", reactor=reactor)
+        assert "does not take TLS from the first byte" in engine.said
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+@pytest.mark.parametrize("cut", [1, 100, 1500])
+def test_a_connection_that_ends_in_the_handshake_is_told(
+    secured: Secured, reactor: str, cut: int
+) -> None:
+    with relay(secured, protocols=["postgresql"], cut=cut) as port:
+        conninfo = secured.conninfo(
+            "trusted", port=str(port), sslmode="require", sslnegotiation="direct"
+        )
+        engine = with_engine(secured.folder, conninfo, reactor=reactor)
+        assert "no client could connect" in engine.said
+        assert "the server closed the connection" in engine.said or "broke" in engine.said

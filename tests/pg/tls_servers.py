@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -222,6 +225,88 @@ def wait_until_open(conninfo: str, password: str | None) -> None:
         except psycopg.OperationalError:
             assert time.monotonic() < deadline, "the standby never let anybody in"
             time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def relay(secured: Secured, *, protocols: list[str], cut: int | None = None) -> Iterator[int]:
+    """A relay that takes TLS from the first byte and talks to the server in the clear; its port.
+
+    It agrees on one of `protocols`. With `cut` it lets that many bytes of its own out and closes.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(secured.folder / "usual.crt", secured.folder / "usual.key")
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    listener = socket.create_server(("127.0.0.1", 0))
+    threads: list[threading.Thread] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            client.settimeout(_START_DEADLINE_S)
+            thread = threading.Thread(
+                target=_relay_one, args=(context, client, secured.port, cut), daemon=True
+            )
+            thread.start()
+            threads.append(thread)
+
+    accepting = threading.Thread(target=accept, daemon=True)
+    accepting.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for thread in [accepting, *threads]:
+            thread.join(timeout=_START_DEADLINE_S)
+
+
+def _relay_one(context: ssl.SSLContext, client: socket.socket, port: int, cut: int | None) -> None:
+    """Carry one connection until either side closes it, or only its first bytes."""
+    with client, contextlib.suppress(OSError):
+        if cut is not None:
+            return _cut_off(context, client, cut)
+        with socket.create_connection(("127.0.0.1", port)) as server:
+            _carry(context, client, server)
+
+
+def _cut_off(context: ssl.SSLContext, client: socket.socket, cut: int) -> None:
+    """Send the first bytes of the handshake's answer, and no more."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_side=True)
+    incoming.write(client.recv(65536))
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    client.sendall(outgoing.read()[:cut])
+    client.shutdown(socket.SHUT_WR)
+
+
+def _carry(context: ssl.SSLContext, client: socket.socket, server: socket.socket) -> None:
+    """Open what the client sends, seal what the server answers."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_side=True)
+    while True:
+        ready = select.select([client, server], [], [], _START_DEADLINE_S)[0]
+        if client in ready:
+            received = client.recv(65536)
+            if not received:
+                return
+            incoming.write(received)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.do_handshake()
+                while opened := tls.read(65536):
+                    server.sendall(opened)
+        if server in ready:
+            answered = server.recv(65536)
+            if not answered:
+                return
+            tls.write(answered)
+        client.sendall(outgoing.read())
+        if not ready:
+            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
