@@ -8,6 +8,9 @@ use crate::wire::incoming::{Incoming, Message};
 use crate::wire::startup::{Learned, Particulars, Progress, Startup, StartupError, TERMINATE};
 use crate::wire::tls::{Channel, Encryption, Security, Step, TlsFailure};
 
+/// Room for decrypted bytes that a client keeps between answers.
+const KEPT_OPENED_BYTES: usize = 16 << 10;
+
 /// What was learned of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
@@ -145,6 +148,8 @@ impl Client {
             self.receive_messages(&opened, context)
         };
         opened.clear();
+        // A large result must not cost its memory for good: there may be thousands of clients.
+        opened.shrink_to(KEPT_OPENED_BYTES);
         if let Some(channel) = &mut self.channel {
             *channel.opened() = opened;
         }

@@ -228,3 +228,72 @@ fn security(connection: &ClientConnection) -> Security {
     let end_point = first.and_then(|der| ServerCertificate::read(der)?.end_point(der));
     Security { end_point }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::conninfo::tests::resolved;
+
+    fn setup() -> TlsSetup {
+        let target = resolved("host=db.test sslmode=require", &[]).unwrap();
+        TlsSetup::for_hosts(&target).unwrap().remove(0).unwrap()
+    }
+
+    fn asked(encryption: Encryption) -> Channel {
+        let mut channel = Channel::begin(&setup(), encryption).unwrap();
+        assert_eq!(SSL_REQUEST.to_vec(), std::mem::take(channel.sealed()));
+        channel
+    }
+
+    #[test]
+    fn the_servers_answer_decides() {
+        use Encryption::{Preferred, Required};
+        let refusal = |text: &str| Err(TlsFailure(text.into()));
+        let early = "the server sent bytes in the clear after it agreed to TLS";
+        let strange = "the server's answer to the request for TLS is not PostgreSQL's";
+        for (encryption, answer, expected) in [
+            (Preferred, &b""[..], Ok(Step::Wait)),
+            (Preferred, b"N", Ok(Step::Plain)),
+            (Required, b"N", refusal("the server does not use TLS")),
+            (Required, b"S", Ok(Step::Wait)),
+            (Required, b"SR", refusal(early)),
+            (Required, b"H", refusal(strange)),
+        ] {
+            assert_eq!(expected, asked(encryption).receive(answer), "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_hello_names_the_host_and_the_protocol() {
+        let mut channel = asked(Encryption::Required);
+        channel.receive(b"S").unwrap();
+        let direct = Channel::begin(&setup(), Encryption::Direct).unwrap();
+        for hello in [&channel.sealed, &direct.sealed] {
+            assert_eq!(0x16, hello[0], "a handshake record");
+            let has = |part: &[u8]| hello.windows(part.len()).any(|window| window == part);
+            assert!(has(b"db.test") && has(b"\x0apostgresql"));
+        }
+    }
+
+    #[test]
+    fn nothing_is_sealed_before_the_hands_are_shaken() {
+        let mut channel = asked(Encryption::Required);
+        channel.seal(b"secret");
+        assert!(channel.sealed().is_empty());
+        assert!(channel.farewell(b"X").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
+            let mut channel = asked(Encryption::Required);
+            channel.receive(b"S").unwrap();
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            let secured = [first, second].map(|part| matches!(channel.receive(part), Ok(Step::Secured(_) | Step::Opened)));
+            prop_assert_eq!([false, false], secured);
+            prop_assert!(channel.opened().is_empty());
+        }
+    }
+}
