@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ class Authority:
             file = self.folder / f"{name}.ext"
             file.write_text(extensions)
             words += ["-extfile", file]
-        serial = str(abs(hash(name)) % 10**9 + 1)
+        serial = str(zlib.crc32(name.encode()) + 1)
         signer = ["-CA", self.certificate, "-CAkey", self.folder / f"{self.name}.key"]
         openssl("x509", "-req", *words, *signer, "-set_serial", serial)
         return certificate, key

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::target::*;
 
-/// A target in surroundings that are the same everywhere: user `me`, home `/home/me`, a socket in `/tmp`.
+/// A target in surroundings that are the same everywhere: user `me`, home `/of/me`, a socket in `/tmp`.
 pub fn resolved(conninfo: &str, variables: &[(&str, &str)]) -> Result<Target, Vec<ConninfoError>> {
     let variable = |name: &str| {
         variables
@@ -16,7 +16,7 @@ pub fn resolved(conninfo: &str, variables: &[(&str, &str)]) -> Result<Target, Ve
     let surroundings = Surroundings {
         variable: &variable,
         os_user: Some("me".into()),
-        home: Some("/home/me".into()),
+        home: Some("/of/me".into()),
         exists: &|path| path.starts_with("/tmp"),
     };
     resolve_in(conninfo, &surroundings)
@@ -150,7 +150,7 @@ fn choices_are_read() {
             certificate: Some(file("/c")),
             key: Some(file("/k")),
             revoked: Some(TlsFile {
-                path: "/home/me/.postgresql/root.crl".into(),
+                path: "/of/me/.postgresql/root.crl".into(),
                 named: false
             }),
             server_name_sent: false,
