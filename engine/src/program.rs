@@ -169,6 +169,5 @@ pub trait Program {
     /// One command of a statement ended.
     fn complete(&mut self, completion: Completion);
     /// Go back to the start of the current transaction, with the generator as it was then.
-    #[allow(dead_code, reason = "for the retry policy that is to come")]
     fn rewind(&mut self);
 }

@@ -6,16 +6,15 @@
 
 use libfuzzer_sys::fuzz_target;
 
-/// The engine's own files: it is a program, not a library.
-#[allow(dead_code, reason = "the decoder alone is under test")]
-mod wire {
-    #[path = "../../../src/wire/incoming.rs"]
-    pub mod incoming;
-    #[path = "../../../src/wire/message.rs"]
-    pub mod message;
-}
+// The engine's own files: it is a program, not a library.
+#[allow(dead_code, reason = "only a part of it is used here")]
+#[path = "../../src/wire/incoming.rs"]
+mod incoming;
+#[allow(dead_code, reason = "only a part of it is used here")]
+#[path = "../../src/wire/message.rs"]
+mod message;
 
-use wire::incoming::{Incoming, Message};
+use incoming::{Incoming, Message};
 
 /// What a decoder makes of bytes that come in pieces of this length.
 fn decode(bytes: &[u8], piece: usize, rows_wanted: bool) -> (Vec<String>, bool) {
@@ -42,7 +41,11 @@ fn decode(bytes: &[u8], piece: usize, rows_wanted: bool) -> (Vec<String>, bool) 
 /// Everything a reader of the message may look at.
 fn shown(message: &Message<'_>) -> String {
     match message {
-        Message::Row(row) => format!("row {:?} {:?}", row.values().collect::<Vec<_>>(), row.get(3)),
+        Message::Row(row) => format!(
+            "row {:?} {:?}",
+            row.values().collect::<Vec<_>>(),
+            row.get(3)
+        ),
         Message::Columns(columns) => format!("columns {:?}", columns.names().collect::<Vec<_>>()),
         Message::Error(error) | Message::Notice(error) => {
             format!("{error:?} {} {}", error.text(), error.state())
