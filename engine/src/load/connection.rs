@@ -8,6 +8,7 @@ use crate::route::{Attempt, AttemptFailure};
 use crate::wire::incoming::{Incoming, Message};
 use crate::wire::outgoing::{cstring, message};
 use crate::wire::startup::{Particulars, Progress, Startup, StartupError, TERMINATE};
+use crate::wire::target::Address;
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 16 << 10;
@@ -59,6 +60,14 @@ impl Failure {
     }
 }
 
+/// A server's address in messages.
+fn shown(address: &Address) -> String {
+    match address {
+        Address::Tcp(..) => address.to_string(),
+        Address::Unix(path) => format!("socket {}", path.display()),
+    }
+}
+
 /// What the server said, as far as loading cares.
 enum Event {
     Ready,
@@ -84,7 +93,7 @@ impl Connection {
             let address = &destination.host(attempt.place).address;
             let message = match failure.sqlstate {
                 Some(_) => failure.message.clone(),
-                None => format!("cannot connect to {address}: {}", failure.message),
+                None => format!("cannot connect to {}: {}", shown(address), failure.message),
             };
             if !told.contains(&message) {
                 told.push(message);
