@@ -246,11 +246,6 @@ impl Books {
         self.outages.attempt();
     }
 
-    /// A client that lost its session tries no more.
-    pub fn gave_up(&mut self, now_ns: u64) {
-        self.outages.settled(now_ns);
-    }
-
     /// The server told something that is no error.
     pub fn notice(&mut self) {
         self.notices += 1;

@@ -77,7 +77,7 @@ impl OutageRecorder {
         }
     }
 
-    /// A lost client has a session again, or has given up.
+    /// A lost client has a session again. One that gives up never has: its outage does not end.
     pub fn settled(&mut self, at_ns: u64) {
         if let Some(current) = &mut self.current {
             current.missing = current.missing.saturating_sub(1);

@@ -254,7 +254,7 @@ pub struct Outage {
     pub connections_lost: u64,
     /// Attempts to connect again.
     pub attempts: u64,
-    /// The last lost client had a session again, or had given up; None: not before the end.
+    /// The last lost client had a session again; None: one never had.
     pub restored_ns: Option<u64>,
     /// The last commit before the longest time without any commit of the engine; None: none before.
     pub last_success_ns: Option<u64>,

@@ -218,7 +218,6 @@ impl Crew {
         }
         self.revivals[slot] = None;
         self.clients[slot].give_up();
-        self.context.books.gave_up(now_ns);
         self.opening_count -= 1;
         self.timers.unset(slot);
         self.dialing.links[slot] = Link::Lost;
