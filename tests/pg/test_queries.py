@@ -194,7 +194,7 @@ def durability_of(server: Server, asking: Session, *statements: str) -> Durabili
 def test_a_plain_write_is_local(any_server: Server, asking: Session) -> None:
     found = durability_of(any_server, asking, "INSERT INTO d.logged SELECT generate_series(1, 7)")
     assert found.label == "D2"
-    assert any("7 rows of 1 tables changed" in text for text in found.because)
+    assert any("7 rows of 1 table" in text for text in found.because)
     assert any("synchronous_commit = on in a session of the load" in text for text in found.because)
 
 
