@@ -370,22 +370,6 @@ mod tests {
             )
         );
         assert_eq!(
-            (
-                None,
-                OnConnectionLoss::Abort,
-                Reconnect::default(),
-                None,
-                false
-            ),
-            (
-                plan.retry,
-                plan.on_connection_loss,
-                plan.reconnect,
-                plan.statement_timeout_s,
-                plan.history
-            )
-        );
-        assert_eq!(
             (1.0, 30.0, 30.0),
             (
                 plan.interval_s,

@@ -37,7 +37,6 @@ MACHINE_PATHS = re.compile(
 PACKAGE_SOURCES = re.compile(
     r"https?://[^\s\"'/]*(?:registry|proxy|mirror|artifactory|nexus|pypi|crates)[^\s\"'/]*"
 )
-PUBLIC_SOURCES = frozenset({"https://pypi.org", "https://crates.io", "https://static.crates.io"})
 
 
 @cache
@@ -236,6 +235,6 @@ def test_nothing_of_one_machine_is_written_down() -> None:
         if path.suffix in {".png", ".gz", ".parquet", ".hlog"} or path == Path(__file__):
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
-            if MACHINE_PATHS.search(line) or set(PACKAGE_SOURCES.findall(line)) - PUBLIC_SOURCES:
+            if MACHINE_PATHS.search(line) or PACKAGE_SOURCES.search(line):
                 wrong.append(shown(path, number))
     assert wrong == []
