@@ -86,13 +86,13 @@ class TextHost:
         return Completed(status=0 if output is not None else 1, output=output or "", error="")
 
     def start(self, command: Command, *, log: Path | None, pipe: bool) -> Process:
-        raise NotImplementedError("no test starts a process here")
+        raise AssertionError("no test starts a process here")
 
     def put(self, source: Path, target: Path) -> None:
-        raise NotImplementedError("no test copies files here")
+        raise AssertionError("no test copies files here")
 
     def get(self, source: Path, target: Path) -> None:
-        raise NotImplementedError("no test copies files here")
+        raise AssertionError("no test copies files here")
 
 
 def proc_files() -> dict[str, str]:

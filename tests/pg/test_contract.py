@@ -154,7 +154,7 @@ REFUSED = {
 }
 
 
-def engine_accepts(plan: dict[str, Any], folder: Path) -> bool:
+def checked(plan: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
     ended = subprocess.run(
@@ -166,7 +166,11 @@ def engine_accepts(plan: dict[str, Any], folder: Path) -> bool:
     )
     assert ended.returncode in (0, 2), ended.stderr
     assert "panicked" not in ended.stderr
-    return ended.returncode == 0
+    return ended
+
+
+def engine_accepts(plan: dict[str, Any], folder: Path) -> bool:
+    return checked(plan, folder).returncode == 0
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
@@ -188,13 +192,5 @@ def test_both_halves_refuse(name: str, tmp_path: Path) -> None:
 
 def test_the_engine_tells_all_problems_at_once(tmp_path: Path) -> None:
     plan = WHOLE | {"clients": 0, "warmup_s": -1, "interval_s": 0}
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps(plan))
-    ended = subprocess.run(
-        [str(find_engine()), "check", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
-    assert all(name in ended.stderr for name in ("clients", "warmup_s", "interval_s")), ended.stderr
+    said = checked(plan, tmp_path).stderr
+    assert all(name in said for name in ("clients", "warmup_s", "interval_s")), said
