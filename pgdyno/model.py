@@ -7,9 +7,9 @@ folder; `docs/results-format.md` describes the files and `docs/schemas/` holds t
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pgdyno.contract import Noun, Protocol, Stage
 
@@ -61,15 +61,54 @@ class LoadChoice(Noun):
     seed: int = 0
     reload: bool = Field(default=False, description="load again even where loaded data fits")
     prewarm: bool = True
+    steady_warmup: bool = Field(
+        default=False, description="end the warm-up at steady state, `warmup_s` at the latest"
+    )
 
 
 class Variant(Noun):
     """One combination of levels: what one trial runs."""
 
     name: str
+    levels: dict[str, str] = Field(default={}, description="factor → level, as the person wrote it")
     workload: WorkloadChoice
     system: SystemChoice
     load: LoadChoice
+    before: str | None = Field(
+        default=None, description="shell command before each trial, once its server runs"
+    )
+
+
+class Factor(Noun):
+    """What is varied on purpose, with its levels in the person's order."""
+
+    name: str
+    levels: tuple[str, ...] = Field(min_length=1)
+
+
+class Response(Noun):
+    """What the experiment judges: one value of a metric for each trial."""
+
+    metric: str = Field(default="throughput_per_s", description="a name of `experiment.responses`")
+    direction: Literal["higher", "lower"] = Field(default="higher", description="which is better")
+    matters: float = Field(
+        default=0.02, gt=0, lt=1, description="the relative difference that would matter"
+    )
+
+
+class Stopping(Noun):
+    """When there are trials enough. Replicates are counted for each variant."""
+
+    policy: Literal["fixed", "precision", "budget"] = "fixed"
+    replicates: int = Field(default=1, ge=1, description="fixed: how many; else: at least")
+    max_replicates: int | None = Field(default=None, ge=1, description="precision: at most")
+    precision: float | None = Field(
+        default=None, gt=0, lt=1, description="half width of the effect's interval to reach"
+    )
+    budget_s: float | None = Field(default=None, gt=0, description="budget: whole time")
+
+
+ResetMethod = Literal["auto", "template", "clone", "copy", "load", "none"]
 
 
 class Experiment(Noun):
@@ -83,8 +122,21 @@ class Experiment(Noun):
     pgdyno_version: str
     variants: tuple[Variant, ...] = Field(min_length=1)
     baseline: str | None = None
-    replicates: int = 1
+    factors: tuple[Factor, ...] = ()
+    responses: tuple[Response, ...] = ()
+    stopping: Stopping = Stopping()
+    aa: bool = Field(default=False, description="the baseline runs twice in each block, as two")
+    reset: ResetMethod = Field(default="auto", description="how a trial gets its loaded state")
     order_seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_older(cls, document: Any) -> Any:
+        """Folders of 0.1 said `replicates` where there was no other way to stop."""
+        if isinstance(document, dict) and "replicates" in document:
+            document = dict(document)
+            document["stopping"] = {"replicates": document.pop("replicates")}
+        return document
 
 
 PhaseName = Literal[
@@ -183,6 +235,34 @@ class Checks(Noun):
     results: tuple[CheckResult, ...]
 
 
+class ResetReport(Noun):
+    """How the trial came by its loaded state without loading again."""
+
+    method: Literal["template", "clone", "copy", "load", "none"]
+    duration_s: float
+    bytes: int | None = None
+    reason: str = Field(description="why this method")
+
+
+class StateAge(Noun):
+    """What the data had been through when the trial began; counted over the workload's tables."""
+
+    dead_rows: int | None = None
+    live_rows: int | None = None
+    heap_bytes: int | None = None
+    index_bytes: int | None = None
+    since_vacuum_s: float | None = None
+    since_analyze_s: float | None = None
+    since_checkpoint_s: float | None = None
+    wal_since_checkpoint_bytes: int | None = None
+    checkpoint_distance_bytes: int | None = Field(
+        default=None, description="WAL until the next checkpoint by max_wal_size"
+    )
+    measurements: int | None = Field(
+        default=None, description="measurements on this copy of the data before this one"
+    )
+
+
 class Trial(Noun):
     """`trial.json`: one execution of one variant, rewritten whenever a phase begins or ends."""
 
@@ -197,7 +277,10 @@ class Trial(Noun):
     state: StateIdentity | None = None
     placement: dict[str, Placement] = Field(default={}, description="role → host and CPUs")
     durability: Durability | None = None
+    block: int | None = Field(default=None, description="the randomised block, from 1")
     load: LoadReport | None = None
+    reset: ResetReport | None = None
+    state_age: StateAge | None = None
     prewarm: PrewarmReport | None = None
     notices: tuple[str, ...] = Field(default=(), description="what went wrong and stopped nothing")
 

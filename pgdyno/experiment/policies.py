@@ -51,7 +51,7 @@ def block_order(experiment: Experiment) -> list[tuple[str, int]]:
     """(variant, replicate) of every trial in the order `fixed` runs them."""
     source = random.Random(experiment.order_seed)
     order: list[tuple[str, int]] = []
-    for replicate in range(1, experiment.replicates + 1):
+    for replicate in range(1, experiment.stopping.replicates + 1):
         block = [variant.name for variant in experiment.variants]
         source.shuffle(block)
         order.extend((name, replicate) for name in block)

@@ -4,7 +4,16 @@ import pytest
 
 from pgdyno.experiment.phases import begin_phase, end_phase, spoken
 from pgdyno.experiment.policies import Next, Stop, block_order, fixed
-from pgdyno.model import Experiment, LoadChoice, Phase, SystemChoice, Trial, Variant, WorkloadChoice
+from pgdyno.model import (
+    Experiment,
+    LoadChoice,
+    Phase,
+    Stopping,
+    SystemChoice,
+    Trial,
+    Variant,
+    WorkloadChoice,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -21,7 +30,7 @@ def experiment(*names: str, replicates: int, seed: int = 1) -> Experiment:
     )
     return Experiment(
         id="abc", name="x", created="2026-01-01T00:00:00+00:00", pgdyno_version="0",
-        variants=variants, replicates=replicates, order_seed=seed,
+        variants=variants, stopping=Stopping(replicates=replicates), order_seed=seed,
     )  # fmt: skip
 
 
