@@ -58,6 +58,10 @@ _ALL: Final = (
     Metric(name="p99_lag_us", unit="µs", direction="lower", words="p99 of schedule lag",
            quantile=0.99),
     Metric(name="failed_share", unit="share", direction="lower", words="failed transactions"),
+    Metric(
+        name="not_committed_share", unit="share", direction="lower",
+        words="transactions that failed, were skipped, or whose outcome is unknown",
+    ),
     Metric(name="late_share", unit="share", direction="lower", words="late transactions"),
     Metric(name="skipped_share", unit="share", direction="lower", words="skipped transactions"),
     Metric(
