@@ -92,6 +92,7 @@ def build_plan(
         protocol=load.protocol,
         clients=load.clients,
         threads=load.threads,
+        cpus=load.cpus,
         seed=load.seed,
         load=_shape(load),
         response_time_limit_s=load.response_time_limit_s,

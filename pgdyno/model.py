@@ -40,6 +40,7 @@ class SystemChoice(Noun):
         default=False, description="listen on loopback too, with a generated password"
     )
     port: int | None = Field(default=None, description="port of a private server; none: a free one")
+    cpus: tuple[int, ...] = Field(default=(), description="CPUs of a private server; empty: any")
     dsn: str | None = Field(default=None, description="your server (no password is stored)")
 
 
@@ -48,6 +49,7 @@ class LoadChoice(Noun):
 
     clients: int = Field(default=16, ge=1)
     threads: int = Field(default=0, ge=0, description="0: by the engine's own rule")
+    cpus: tuple[int, ...] = Field(default=(), description="CPUs of the engine; empty: any")
     protocol: Protocol = "prepared"
     warmup_s: float = Field(default=10.0, ge=0)
     duration_s: float | None = 60.0
@@ -76,6 +78,9 @@ class Variant(Noun):
     load: LoadChoice
     before: str | None = Field(
         default=None, description="shell command before each trial, once its server runs"
+    )
+    copy_of: str | None = Field(
+        default=None, description="the variant that this one repeats, so that noise can be told"
     )
 
 

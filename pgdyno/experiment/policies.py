@@ -2,57 +2,187 @@
 
 A policy never looks at a clock or a disk; the runner asks it again after every trial, so that an
 experiment which was killed continues where its stored trials end.
+
+Trials come in randomised blocks: each block holds every variant once, in an order drawn from
+`order_seed`, so that a drift of the machine hits every variant alike (R. A. Fisher, The Design of
+Experiments, 1935). A trial that did not complete is repeated in its place, under the next number;
+what it left stays. A variant that fails before it ever completed stops the experiment at once, and
+so does one that fails twice in a row in the same place: trying again would only cost time.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pgdyno.model import Experiment, Trial, Variant
+from pgdyno.model import Experiment, Trial, TrialOutcome, Variant
+
+_FAILURES_MAX = 2
+# Where nothing else bounds an experiment: more blocks than anybody waits for.
+_BLOCKS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One trial that has run: what policies need to know of it. `outcome` None: it was killed.
+
+    `values` are its response metrics by name; `duration_s` is the whole trial's.
+    """
+
+    number: int
+    variant: str
+    block: int
+    outcome: TrialOutcome | None
+    duration_s: float
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def completed(self) -> bool:
+        """Whether it counts."""
+        return self.outcome == "completed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    """The next trial to run. `number` counts from 1 over the whole experiment."""
+    """The next trial to run. `number` counts from 1 over the whole experiment.
+
+    `variant` has the random seed of its block: the same for all variants of a block, so that they
+    meet the same keys, and another one in the next block, so that no answer rests on one seed.
+    """
 
     number: int
     variant: Variant
-    replicate: int
+    block: int
+
+    @property
+    def replicate(self) -> int:
+        """Which trial of its variant this is: every block holds each variant once."""
+        return self.block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Nothing is left to run."""
+    """Nothing is left to run. `failed`: the experiment is not finished, but cannot go on."""
 
     reason: str
+    failed: bool = False
 
 
-Policy = Callable[[Experiment, Sequence[Trial]], Next | Stop]
+def past_of(trial: Trial, values: Mapping[str, float] | None = None) -> Past:
+    """What policies need to know of a stored trial."""
+    ends = [phase.begin_s if phase.end_s is None else phase.end_s for phase in trial.phases]
+    return Past(
+        number=trial.number,
+        variant=trial.variant,
+        block=trial.block or trial.replicate,
+        outcome=trial.outcome,
+        duration_s=max(ends, default=0.0),
+        values=values or {},
+    )
 
 
-def fixed(experiment: Experiment, done: Sequence[Trial]) -> Next | Stop:
-    """Every variant `replicates` times, in randomised blocks: each block holds every variant once.
+def next_step(
+    experiment: Experiment,
+    past: Sequence[Past],
+    *,
+    earlier: int = 0,
+    expected_s: Mapping[str, float] | None = None,
+) -> Next | Stop:
+    """What comes after `past`, by the experiment's own policy.
 
-    Blocks make a drift of the machine hit every variant alike (R. A. Fisher, The Design of
-    Experiments, 1935); the order within a block comes from `order_seed`, so it can be repeated.
+    `earlier`: how many of `past` ran before this sitting (a resumed experiment); their failures are
+    forgiven. `expected_s`: variant → seconds of a trial, for a budget as long as none was measured.
     """
-    order = block_order(experiment)
-    number = len(done) + 1
-    if number > len(order):
-        return Stop(reason=f"all {len(order)} trials are done")
-    name, replicate = order[number - 1]
-    variant = next(each for each in experiment.variants if each.name == name)
-    return Next(number=number, variant=variant, replicate=replicate)
+    order = trial_order(experiment)
+    completed = {(each.block, each.variant) for each in past if each.completed}
+    for block, name in order:
+        begins = not any(each.block == block for each in past)
+        if begins and (stop := _enough(experiment, past, block, expected_s or {})):
+            return stop
+        if (block, name) in completed:
+            continue
+        if stop := _hopeless(past, past[earlier:], block, name):
+            return stop
+        variant = next(each for each in experiment.variants if each.name == name)
+        number = max((each.number for each in past), default=0) + 1
+        return Next(number=number, variant=_seeded(variant, block), block=block)
+    return Stop(reason=f"all {len(completed)} trials are done")
 
 
-def block_order(experiment: Experiment) -> list[tuple[str, int]]:
-    """(variant, replicate) of every trial in the order `fixed` runs them."""
+def trial_order(experiment: Experiment) -> Iterator[tuple[int, str]]:
+    """(block, variant) of every trial in the order they run, for as many blocks as there may be."""
     source = random.Random(experiment.order_seed)
-    order: list[tuple[str, int]] = []
-    for replicate in range(1, experiment.stopping.replicates + 1):
-        block = [variant.name for variant in experiment.variants]
-        source.shuffle(block)
-        order.extend((name, replicate) for name in block)
-    return order
+    for block in range(1, blocks_at_most(experiment) + 1):
+        names = [variant.name for variant in experiment.variants]
+        source.shuffle(names)
+        yield from ((block, name) for name in names)
+
+
+def blocks_at_most(experiment: Experiment) -> int:
+    """How many blocks the policy can ask for; a budget knows no number."""
+    stopping = experiment.stopping
+    match stopping.policy:
+        case "fixed":
+            return stopping.replicates
+        case "precision":
+            return stopping.max_replicates or _BLOCKS_MAX
+        case "budget":
+            return _BLOCKS_MAX
+
+
+def complete_blocks(experiment: Experiment, past: Sequence[Past]) -> tuple[int, ...]:
+    """The blocks in which every variant has completed."""
+    done = {(each.block, each.variant) for each in past if each.completed}
+    names = [variant.name for variant in experiment.variants]
+    blocks = sorted({block for block, _ in done})
+    return tuple(block for block in blocks if all((block, name) in done for name in names))
+
+
+def _enough(
+    experiment: Experiment, past: Sequence[Past], block: int, expected_s: Mapping[str, float]
+) -> Stop | None:
+    """Whether the policy wants no further block; asked only where one would begin."""
+    stopping = experiment.stopping
+    if block <= stopping.replicates:
+        return None
+    if stopping.policy == "budget" and stopping.budget_s is not None:
+        used_s = sum(each.duration_s for each in past)
+        next_s = block_s(experiment, past, expected_s)
+        if used_s + next_s > stopping.budget_s:
+            blocks = len(complete_blocks(experiment, past))
+            return Stop(
+                reason=f"the budget is used: {blocks} blocks took {used_s:.0f} s, "
+                f"another would take about {next_s:.0f} s more"
+            )
+    return None
+
+
+def block_s(experiment: Experiment, past: Sequence[Past], expected_s: Mapping[str, float]) -> float:
+    """Seconds that one more block takes: what each variant's last completed trial took.
+
+    The last one and not the mean, for a first trial also loads data. A variant without any counts
+    as `expected_s` says; without that as nothing.
+    """
+    total_s = 0.0
+    for variant in experiment.variants:
+        own = [each for each in past if each.variant == variant.name and each.completed]
+        total_s += own[-1].duration_s if own else expected_s.get(variant.name, 0.0)
+    return total_s
+
+
+def _hopeless(past: Sequence[Past], now: Sequence[Past], block: int, name: str) -> Stop | None:
+    """Whether trying this place again would only cost time."""
+    here = [each for each in now if each.block == block and each.variant == name]
+    failures = sum(1 for each in here if each.outcome == "failed")
+    ever = any(each.completed for each in past if each.variant == name)
+    if failures >= _FAILURES_MAX:
+        return Stop(reason=f"variant '{name}' failed twice in block {block}", failed=True)
+    if failures and not ever:
+        return Stop(reason=f"variant '{name}' failed before it ever completed", failed=True)
+    return None
+
+
+def _seeded(variant: Variant, block: int) -> Variant:
+    seed = (variant.load.seed + block - 1) % 2**64
+    return variant.model_copy(update={"load": variant.load.model_copy(update={"seed": seed})})

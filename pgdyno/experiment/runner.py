@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pgdyno.engine import build_plan, check_plan
 from pgdyno.experiment.conduct import Conduct
-from pgdyno.experiment.policies import Policy, Stop, fixed
+from pgdyno.experiment.policies import Stop, next_step, past_of
 from pgdyno.experiment.progress import Progress
 from pgdyno.experiment.store import Run
 from pgdyno.hosts.base import Host
@@ -41,15 +41,16 @@ def run_experiment(
     run: Run, workloads: Mapping[str, ResolvedWorkload], host: Host, progress: Progress
 ) -> None:
     """Run every trial that the policy asks for; stops at the first that did not complete."""
-    experiment, policy = run.experiment, _policy()
+    experiment = run.experiment
     while True:
-        step = policy(experiment, [stored.trial for stored in run.trials])
+        step = next_step(experiment, [past_of(stored.trial) for stored in run.trials])
         if isinstance(step, Stop):
             return
         trial = Trial(
             number=step.number,
             variant=step.variant.name,
             replicate=step.replicate,
+            block=step.block,
             began=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
         stored = run.new_trial(trial)
@@ -57,10 +58,6 @@ def run_experiment(
         Conduct(stored, step.variant, workload, host, progress).run()
         if stored.trial.outcome != "completed":
             return
-
-
-def _policy() -> Policy:
-    return fixed
 
 
 def _resolved(variant: Variant, workload: Workload) -> ResolvedWorkload:
