@@ -1,6 +1,7 @@
 //! The faces of the engine: arguments in, exit status and messages out. Nothing is decided here.
 
 mod check;
+mod pgbench;
 mod run;
 
 use std::ffi::OsString;

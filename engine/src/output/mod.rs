@@ -3,10 +3,13 @@
 mod events;
 mod hdr_log;
 mod intervals;
+mod outlet;
 mod records;
 mod summary;
 mod writer;
 
+pub use intervals::Whole;
+pub use outlet::Outlet;
 pub use records::RecordFiles;
 pub use summary::{Findings, summarize, write_summary};
 pub use writer::{Totals, Writer, WriterSetup};

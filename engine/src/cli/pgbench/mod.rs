@@ -1,0 +1,15 @@
+//! pgbench, drop-in: the engine called as `pgbench` (a symlink), or `pgdyno-engine pgbench …`.
+//!
+//! ```text
+//! words ─getopt─► pairs ─arguments─► Options ─┬─ -i ─► init
+//!                                             └─ else ─► target ─► preparation ─► benchmark ─► report
+//! ```
+//!
+//! `docs/pgbench.md` says where it differs from the stock program on purpose.
+
+mod emulation;
+mod options;
+mod voice;
+
+#[allow(unused_imports, reason = "read as the parts come")]
+use options::Options;
