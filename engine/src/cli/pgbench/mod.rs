@@ -9,6 +9,12 @@
 
 mod emulation;
 mod options;
+#[allow(dead_code, reason = "the run comes")]
+mod report;
+#[allow(dead_code, reason = "the run comes")]
+mod tally;
+#[cfg(test)]
+mod test_options;
 mod voice;
 
 #[allow(unused_imports, reason = "read as the parts come")]

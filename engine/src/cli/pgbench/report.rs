@@ -147,7 +147,11 @@ fn write_head(out: &mut impl Write, reported: &Reported<'_>, tally: &Tally) -> i
     writeln!(out, "number of clients: {}", reported.options.clients)?;
     writeln!(out, "number of threads: {}", reported.options.jobs)?;
     if reported.options.max_tries > 0 {
-        writeln!(out, "maximum number of tries: {}", reported.options.max_tries)?;
+        writeln!(
+            out,
+            "maximum number of tries: {}",
+            reported.options.max_tries
+        )?;
     }
     let committed = tally.committed;
     match reported.options.length {
@@ -161,7 +165,10 @@ fn write_head(out: &mut impl Write, reported: &Reported<'_>, tally: &Tally) -> i
         }
         Length::Seconds(duration_s) => {
             writeln!(out, "duration: {duration_s} s")?;
-            writeln!(out, "number of transactions actually processed: {committed}")
+            writeln!(
+                out,
+                "number of transactions actually processed: {committed}"
+            )
         }
     }
 }
@@ -185,7 +192,8 @@ fn write_failures(
     if reported.options.has(Switch::FailuresDetailed) {
         line("serialization failures", tally.serialization)?;
         line("deadlock failures", tally.deadlock)?;
-        if reported.options.has(Switch::ContinueOnError) {
+        let options = reported.options;
+        if options.has(Switch::ContinueOnError) || options.has(Switch::Reconnect) {
             line("other failures", tally.other)?;
         }
     }
@@ -257,18 +265,19 @@ fn write_percentiles(
     if result.tally.latency.count == 0 {
         return Ok(());
     }
-    for (percentile, time_us) in reported.options.percentiles.iter().zip(&result.percentiles_us) {
+    for (percentile, time_us) in reported
+        .options
+        .percentiles
+        .iter()
+        .zip(&result.percentiles_us)
+    {
         writeln!(out, "{prefix}latency p{percentile} = {} ms", ms(*time_us))?;
     }
     Ok(())
 }
 
 /// Connection time and throughput.
-fn write_rates(
-    out: &mut impl Write,
-    reported: &Reported<'_>,
-    results: &Results,
-) -> io::Result<()> {
+fn write_rates(out: &mut impl Write, reported: &Reported<'_>, results: &Results) -> io::Result<()> {
     let tally = &results.total.tally;
     let tps = fixed(per_second(tally.committed, results.bench_us), 6);
     if reported.options.has(Switch::Connect) {
@@ -327,8 +336,16 @@ fn write_script_head(
     results: &Results,
     number: usize,
 ) -> io::Result<()> {
-    let (script, tally) = (&reported.options.scripts[number], &results.scripts[number].tally);
-    let weights: u64 = reported.options.scripts.iter().map(|s| u64::from(s.weight)).sum();
+    let (script, tally) = (
+        &reported.options.scripts[number],
+        &results.scripts[number].tally,
+    );
+    let weights: u64 = reported
+        .options
+        .scripts
+        .iter()
+        .map(|s| u64::from(s.weight))
+        .sum();
     let share = |part: u64, whole: u64| fixed(100.0 * part as f64 / whole as f64, 1);
     let tps = fixed(per_second(tally.committed, results.bench_us), 6);
     writeln!(out, "SQL script {}: {}", number + 1, script.description)?;
@@ -341,7 +358,10 @@ fn write_script_head(
     let all = &results.total.tally;
     if !reported.whole_script_counts() {
         let (done, share) = (tally.committed, share(tally.committed, all.committed));
-        return writeln!(out, " - {done} transactions ({share}% of total, tps = {tps})");
+        return writeln!(
+            out,
+            " - {done} transactions ({share}% of total, tps = {tps})"
+        );
     }
     let (total, share) = (tally.total(), share(tally.total(), all.total()));
     writeln!(out, " - {total} transactions ({share}% of total)")?;
@@ -368,7 +388,11 @@ fn write_commands(
         _ => (", failures and retries", true),
     };
     // Version 18 lost a blank before the last two columns.
-    let blank = if reported.options.emulation >= Emulation::V18 { "" } else { " " };
+    let blank = if reported.options.emulation >= Emulation::V18 {
+        ""
+    } else {
+        " "
+    };
     writeln!(out, "{prefix}statement latencies in milliseconds{what}:")?;
     for (text, command) in reported.commands[number].iter().zip(&result.commands) {
         let mean = fixed(command.mean_ms, 3);
@@ -395,5 +419,4 @@ fn per_second(count: u64, time_us: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "report_tests.rs"]
 mod tests;

@@ -61,16 +61,6 @@ impl From<&Series> for Moments {
     }
 }
 
-/// What an error other than 40001 and 40P01 does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OtherErrors {
-    /// It ends the client; its transaction is in none of the counts.
-    #[default]
-    EndClient,
-    /// It fails the transaction, and the client goes on (`--continue-on-error`).
-    FailTransaction,
-}
-
 /// How transactions ended, and how long the committed ones took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -82,7 +72,7 @@ pub struct Tally {
     pub serialization: u64,
     /// Failed with SQLSTATE 40P01.
     pub deadlock: u64,
-    /// Failed with another error, and the client went on.
+    /// Failed for another reason, and the client went on (`--continue-on-error`, `--reconnect`).
     pub other: u64,
     /// Tried more than once.
     pub retried: u64,
@@ -97,17 +87,15 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What was recorded of transactions. Those that ended their client are in none of the counts, as in pgbench.
-    pub fn of(counters: &Counters, times: &Times, others: OtherErrors) -> Self {
+    /// What was recorded of transactions. Those that ended their client are in none of the counts, as in pgbench; those
+    /// whose connection was lost and whose client connected again failed for another reason.
+    pub fn of(counters: &Counters, times: &Times) -> Self {
         Self {
             committed: counters.committed,
             skipped: counters.skipped,
             serialization: counters.failed.serialization,
             deadlock: counters.failed.deadlock,
-            other: match others {
-                OtherErrors::EndClient => 0,
-                OtherErrors::FailTransaction => counters.failed.other,
-            },
+            other: counters.failed.other + counters.failed.connection + counters.unknown,
             retried: counters.retried,
             retries: counters.retries,
             late: counters.late,
@@ -147,7 +135,10 @@ mod tests {
             moments.record(time_us);
         }
         assert_eq!((5.0, 2.0), (moments.mean_us(), moments.stddev_us()));
-        assert_eq!((2.0, 9.0, 8), (moments.min_us, moments.max_us, moments.count));
+        assert_eq!(
+            (2.0, 9.0, 8),
+            (moments.min_us, moments.max_us, moments.count)
+        );
     }
 
     #[test]
@@ -170,6 +161,9 @@ mod tests {
         let shown: Vec<_> = [0.0005, 2.5, f64::NAN, 1.0 / 0.0, -1.0 / 0.0]
             .map(|value| fixed(value, 3))
             .into();
-        assert_eq!(vec!["0.001", "2.500", "NaN", "Infinity", "-Infinity"], shown);
+        assert_eq!(
+            vec!["0.001", "2.500", "NaN", "Infinity", "-Infinity"],
+            shown
+        );
     }
 }
