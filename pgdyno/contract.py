@@ -195,7 +195,10 @@ class Plan(Noun):
     response_time_limit_s: float | None = Field(
         default=None, gt=0, description="committed transactions above it are counted as late"
     )
-    warmup_s: float = Field(default=0.0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0, description="at most, where it is told to end")
+    warmup_ends: Literal["time", "told"] = Field(
+        default="time", description="told: SIGUSR1 ends it with the interval it comes in"
+    )
     duration_s: float | None = Field(default=None, gt=0)
     transactions_per_client: int | None = Field(default=None, ge=1)
     interval_s: float = Field(default=1.0, gt=0)
@@ -226,6 +229,14 @@ class Plan(Noun):
     def _one_length(self) -> Self:
         if (self.duration_s is None) == (self.transactions_per_client is None):
             raise ValueError("give either duration_s or transactions_per_client")
+        return self
+
+    @model_validator(mode="after")
+    def _warmup_can_be_told_to_end(self) -> Self:
+        if self.warmup_ends == "told" and self.warmup_s == 0:
+            raise ValueError('warmup_ends "told" needs warmup_s, after which it ends anyway')
+        if self.warmup_ends == "told" and isinstance(self.load, OpenLoop) and self.load.stages:
+            raise ValueError('warmup_ends must be "time" where the load has stages')
         return self
 
     @model_validator(mode="after")

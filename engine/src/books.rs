@@ -13,7 +13,7 @@ use crate::process::{Usage, usage};
 use crate::program::StatementId;
 use crate::recorder::{Ended, Recording, Shape};
 use crate::results::{ClientResult, Counters, Outage, Phase};
-use crate::schedule::{Grid, Timetable};
+use crate::schedule::{Grid, SharedTimetable, Timetable};
 
 /// One worker's part of one interval.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub enum ToWriter {
     State(&'static str),
     /// The start was given.
     Started(Timetable),
+    /// The warm-up was told to end.
+    Retimed(Timetable),
     /// A worker closed an interval.
     Part(IntervalPart),
     /// A worker's records on request.
@@ -149,7 +151,7 @@ impl Books {
     }
 
     /// The timetable is known.
-    pub fn begin(&mut self, timetable: Timetable, interval_ns: u64) {
+    pub fn begin(&mut self, timetable: SharedTimetable, interval_ns: u64) {
         let grid = Grid::new(timetable, interval_ns);
         self.boundary_ns = grid.end_ns();
         self.grid = Some(grid);
@@ -325,7 +327,7 @@ impl Books {
             self.turn_to(now_ns);
             self.close_as(now_ns, true);
         }
-        let timetable = self.grid.map(|grid| grid.timetable());
+        let timetable = self.grid.as_ref().map(Grid::timetable);
         let end_ns = timetable.and_then(|timetable| timetable.measurement_end_ns);
         BooksTotal {
             errors: self.errors,
@@ -403,7 +405,7 @@ mod tests {
                 cleared_records: channel().1,
             },
         );
-        books.begin(TIMETABLE, 50);
+        books.begin(TIMETABLE.into(), 50);
         (books, received)
     }
 

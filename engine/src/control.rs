@@ -6,17 +6,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
-use crate::clock::{anchor, now_ns};
+use crate::clock::{anchor, now_ns, seconds_to_ns};
 use crate::destination::Destination;
 use crate::history::{RECORD_BUFFERS, Record, Wanted, buffer};
 use crate::output::{Findings, RecordFiles, Totals, Writer, WriterSetup, summarize, write_summary};
-use crate::plan::Plan;
+use crate::plan::{Plan, WarmupEnds};
 use crate::program::Language;
 use crate::reactor::{EpollReactor, ReactorKind, UringReactor, choose};
 use crate::recorder::Recording;
 use crate::results::{ClockAnchor, EngineFacts, Outcome, Summary, Timeline};
-use crate::schedule::Timetable;
+use crate::schedule::{SharedTimetable, Timetable};
 use crate::series::SeriesRecorder;
+use crate::signals;
 use crate::statements::Statements;
 use crate::worker::{
     Assignment, Connecting, Notice, Orders, Part, Sessions, Stop, WorkerReport, work,
@@ -68,7 +69,7 @@ struct Threads {
 struct Course {
     anchor: ClockAnchor,
     timeline: Timeline,
-    timetable: Option<Timetable>,
+    timetable: Option<SharedTimetable>,
     connected: usize,
     sessions: Sessions,
     reports: Vec<WorkerReport>,
@@ -142,7 +143,8 @@ fn start_threads(
         Arc::new(Orders::new(workers).map_err(|error| format!("cannot make a waker: {error}"))?);
     let (notify, notices) = channel();
     let (to_writer, received) = channel();
-    crate::signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
+    let taken = [signals::END, &[signals::END_WARMUP]].concat();
+    signals::block(&taken).map_err(|error| format!("cannot block signals: {error}"))?;
     let (cleared, pools): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel()).unzip();
     for pool in &cleared {
         for _ in 0..RECORDINGS_PER_WORKER {
@@ -162,8 +164,13 @@ fn start_threads(
     };
     let writer = start_writer(assignment, back, events, anchor, received)?;
     let watcher = notify.clone();
-    crate::signals::watch(move || drop(watcher.send(Notice::Signal)))
-        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let tell = move |signal| {
+        drop(watcher.send(match signal {
+            signals::END_WARMUP => Notice::EndWarmup,
+            _ => Notice::Signal,
+        }));
+    };
+    signals::watch(&taken, tell).map_err(|error| format!("cannot start a thread: {error}"))?;
     let mut threads = Vec::new();
     for (worker, (cleared, cleared_records)) in pools.into_iter().zip(record_pools).enumerate() {
         let part = part(plan, worker, workers);
@@ -307,6 +314,7 @@ impl Course {
                     threads.stop(Stop::AtOnce);
                     ended += 1;
                 }
+                Notice::EndWarmup => self.end_warmup(&assignment.plan, threads),
                 Notice::Signal => {
                     self.signals += 1;
                     threads.stop(if self.signals == 1 {
@@ -353,10 +361,25 @@ impl Course {
         }
         let begin_ns = now_ns();
         self.timeline.connect_end_ns = Some(begin_ns);
-        let timetable = Timetable::new(&assignment.plan, begin_ns);
-        self.timetable = Some(timetable);
-        let _ = threads.to_writer.send(ToWriter::Started(timetable));
+        let first = Timetable::new(&assignment.plan, begin_ns);
+        let _ = threads.to_writer.send(ToWriter::Started(first));
+        let timetable = SharedTimetable::from(first);
+        self.timetable = Some(timetable.clone());
         threads.orders.start(timetable);
+    }
+
+    /// The lab has seen enough of the warm-up; where the plan does not let it say so, or too early, nothing changes.
+    fn end_warmup(&self, plan: &Plan, threads: &Threads) {
+        let Some(timetable) = &self.timetable else {
+            return;
+        };
+        if plan.warmup_ends == WarmupEnds::Told {
+            timetable.end_warmup(now_ns(), seconds_to_ns(plan.interval_s));
+            let _ = threads
+                .to_writer
+                .send(ToWriter::Retimed(timetable.current()));
+            threads.orders.wake_all();
+        }
     }
 
     /// Judge, and put the summary together.
@@ -385,7 +408,7 @@ impl Course {
     }
 
     fn finish_timeline(&mut self, plan: &Plan) {
-        let Some(timetable) = self.timetable else {
+        let Some(timetable) = self.timetable.as_ref().map(SharedTimetable::current) else {
             return;
         };
         let last_start_ns = self

@@ -6,7 +6,7 @@ mod load;
 mod policies;
 
 pub use load::{Arrival, ClosedLoad, Load, OpenLoad, PartlyOpenLoad, Sharing, Stage, ThinkTime};
-pub use policies::{OnConnectionLoss, Reconnect, Retry, TransactionLog};
+pub use policies::{OnConnectionLoss, Reconnect, Retry, TransactionLog, WarmupEnds};
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -116,9 +116,12 @@ pub struct Plan {
     /// A committed transaction whose response took longer is counted as late.
     #[serde(default)]
     pub response_time_limit_s: Option<f64>,
-    /// Seconds before the measurement begins.
+    /// Seconds before the measurement begins, at most.
     #[serde(default)]
     pub warmup_s: f64,
+    /// Whether the warm-up may end earlier.
+    #[serde(default)]
+    pub warmup_ends: WarmupEnds,
     /// Seconds in which transactions of the measurement start.
     #[serde(default)]
     pub duration_s: Option<f64>,
@@ -249,9 +252,26 @@ impl Plan {
                 .iter()
                 .flat_map(TransactionLog::problems),
         );
+        problems.extend(self.warmup_problem());
         problems.extend(self.load.problems());
         problems.extend(self.mix_problems());
         problems
+    }
+
+    /// A warm-up that is told to end needs a longest time, and a load whose course does not wait for its end.
+    fn warmup_problem(&self) -> Option<String> {
+        let told = self.warmup_ends == WarmupEnds::Told;
+        let staged = matches!(&self.load, Load::Open(open) if !open.stages.is_empty());
+        if told && self.warmup_s == 0.0 {
+            Some("warmup_ends \"told\" needs warmup_s, after which it ends anyway".into())
+        } else if told && staged {
+            Some(
+                "warmup_ends must be \"time\" where the load has stages, which begin after it"
+                    .into(),
+            )
+        } else {
+            None
+        }
     }
 
     /// What is wrong with the transaction types, apart from their scripts.

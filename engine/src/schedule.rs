@@ -15,54 +15,18 @@ mod grid;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod timetable;
 
 pub use grid::Grid;
+pub use timetable::{SharedTimetable, Timetable};
 
 use arrivals::{Arrivals, RateCurve};
 use deal::Deal;
 use queue::{BacklogLimit, Skipped, StartQueue};
 
 use crate::clock::seconds_to_ns;
-use crate::plan::{Arrival, ClosedLoad, Load, OpenLoad, PartlyOpenLoad, Plan, Sharing, ThinkTime};
+use crate::plan::{Arrival, ClosedLoad, Load, OpenLoad, PartlyOpenLoad, Sharing, ThinkTime};
 use crate::results::Phase;
-
-/// When which phase begins and ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timetable {
-    /// The first transaction may start.
-    pub warmup_begin_ns: u64,
-    /// The first transaction that counts may start. Equal to `warmup_begin_ns` without a warm-up.
-    pub measurement_begin_ns: u64,
-    /// No transaction starts from here on; None where the number of transactions ends it.
-    pub measurement_end_ns: Option<u64>,
-}
-
-impl Timetable {
-    /// What the plan asks for, beginning at `begin_ns`.
-    pub fn new(plan: &Plan, begin_ns: u64) -> Self {
-        let measurement_begin_ns = begin_ns + crate::clock::seconds_to_ns(plan.warmup_s);
-        let end_ns = |duration_s| measurement_begin_ns + crate::clock::seconds_to_ns(duration_s);
-        Self {
-            warmup_begin_ns: begin_ns,
-            measurement_begin_ns,
-            measurement_end_ns: plan.duration_s.map(end_ns),
-        }
-    }
-
-    /// The phase a transaction belongs to that is (intended to be) started at `start_ns`; None: it must not start.
-    pub fn phase_at(&self, start_ns: u64) -> Option<Phase> {
-        if start_ns < self.measurement_begin_ns {
-            Some(Phase::Warmup)
-        } else if self
-            .measurement_end_ns
-            .is_none_or(|end_ns| start_ns < end_ns)
-        {
-            Some(Phase::Measurement)
-        } else {
-            None
-        }
-    }
-}
 
 /// Which clients a schedule is for.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +52,7 @@ pub struct Draws {
 
 /// The starts of one worker's clients.
 pub struct Schedule {
-    timetable: Timetable,
+    timetable: SharedTimetable,
     pace: Pace,
     draws: Draws,
     /// Starts that will never happen and that nobody has counted yet.
@@ -141,23 +105,19 @@ impl Thinking {
 
 impl Schedule {
     /// For a worker that serves a share of all clients.
-    pub fn new(load: &Load, timetable: Timetable, share: Share, mut draws: Draws) -> Self {
+    pub fn new(load: &Load, timetable: SharedTimetable, share: Share, mut draws: Draws) -> Self {
+        let first = timetable.current();
         let pace = match load {
             Load::Closed(ClosedLoad {
                 think_time_s,
                 think_time,
             }) => Pace::Closed(Thinking::new(*think_time_s, *think_time)),
             Load::Open(open) => Pace::Open {
-                queues: open_queues(open, &timetable, share, &mut draws.arrivals),
+                queues: open_queues(open, &first, share, &mut draws.arrivals),
                 sessions: None,
             },
             Load::PartlyOpen(partly) => Pace::Open {
-                queues: vec![session_queue(
-                    partly,
-                    &timetable,
-                    share,
-                    &mut draws.arrivals,
-                )],
+                queues: vec![session_queue(partly, &first, share, &mut draws.arrivals)],
                 sessions: Some(Sessions {
                     transactions: partly.transactions_per_session,
                     thinking: Thinking::new(partly.think_time_s, partly.think_time),
@@ -174,9 +134,9 @@ impl Schedule {
         }
     }
 
-    /// When what is.
-    pub fn timetable(&self) -> &Timetable {
-        &self.timetable
+    /// When what is, as it stands.
+    pub fn timetable(&self) -> Timetable {
+        self.timetable.current()
     }
 
     /// Whether starts are intended independently of when clients are free.
@@ -199,6 +159,7 @@ impl Schedule {
         if self.stopped {
             return None;
         }
+        let timetable = self.timetable.current();
         let (thinking, draw) = (&mut self.draws.thinking, &mut self.draws.arrivals);
         let intended_ns = match &mut self.pace {
             Pace::Closed(pause) => free_ns.saturating_add(pause.draw_ns(thinking)),
@@ -214,7 +175,7 @@ impl Schedule {
                 _ => {
                     let queue = slot.min(queues.len() - 1);
                     let start_ns =
-                        queues[queue].take(free_ns, &self.timetable, draw, &mut self.skipped)?;
+                        queues[queue].take(free_ns, &timetable, draw, &mut self.skipped)?;
                     if let Some(sessions) = sessions {
                         sessions.left[slot] = sessions.transactions - 1;
                     }
@@ -222,7 +183,7 @@ impl Schedule {
                 }
             },
         };
-        self.timetable.phase_at(intended_ns)?;
+        timetable.phase_at(intended_ns)?;
         Some(intended_ns)
     }
 
@@ -247,7 +208,7 @@ impl Schedule {
             for queue in queues {
                 queue.admit(
                     now_ns,
-                    &self.timetable,
+                    &self.timetable.current(),
                     &mut self.draws.arrivals,
                     &mut self.skipped,
                 );
@@ -261,7 +222,7 @@ impl Schedule {
             for queue in queues {
                 queue.skip_overdue(
                     now_ns,
-                    &self.timetable,
+                    &self.timetable.current(),
                     &mut self.draws.arrivals,
                     &mut self.skipped,
                 );

@@ -20,14 +20,14 @@ use std::sync::mpsc::Sender;
 
 use crate::books::{Books, BooksTotal, Exchange};
 use crate::client::{Client, ClientLimits, Context, Session};
-use crate::clock::Clock;
+use crate::clock::{Clock, seconds_to_ns};
 use crate::destination::Destination;
 use crate::plan::{Load, Plan, Sharing};
 use crate::process::{Usage, usage};
 use crate::program::Language;
 use crate::random::Generator;
 use crate::reactor::{Activity, Reactor, Setting, Waker};
-use crate::schedule::{Draws, Schedule, Share, Timetable};
+use crate::schedule::{Draws, Schedule, Share, SharedTimetable, Timetable};
 use crate::series::SeriesRecorder;
 use crate::statements::Statements;
 use crew::Crew;
@@ -76,6 +76,8 @@ pub enum Notice {
     Failed(String),
     /// A person or a supervisor wants it to end.
     Signal,
+    /// The lab has seen enough of the warm-up.
+    EndWarmup,
 }
 
 /// What the engine had spent at one instant.
@@ -192,7 +194,7 @@ impl<R: Reactor> Worker<R> {
                 Dialing::new(&assignment, &part),
                 &plan.reconnect,
             ),
-            connect_deadline_ns: now_ns + crate::clock::seconds_to_ns(plan.connect_deadline_s),
+            connect_deadline_ns: now_ns + seconds_to_ns(plan.connect_deadline_s),
             assignment,
             part,
             orders,
@@ -293,10 +295,12 @@ impl<R: Reactor> Worker<R> {
 
     /// Look whether control wants something.
     fn take_orders(&mut self) {
-        if self.timetable.is_none()
-            && let Some(timetable) = self.orders.timetable()
-        {
-            self.begin(timetable);
+        if let Some(timetable) = self.orders.timetable() {
+            match self.timetable {
+                None => self.begin(&timetable.clone()),
+                Some(known) if known != timetable.current() => self.retimed(timetable.current()),
+                Some(_) => {}
+            }
         }
         let stop = self.orders.stop();
         if stop > self.stop {
@@ -307,7 +311,7 @@ impl<R: Reactor> Worker<R> {
             } else {
                 self.last_start_ns.min(now_ns)
             };
-            let drain_ns = crate::clock::seconds_to_ns(self.assignment.plan.drain_deadline_s);
+            let drain_ns = seconds_to_ns(self.assignment.plan.drain_deadline_s);
             let deadline_ns = if stop == Stop::AtOnce {
                 now_ns
             } else {
@@ -318,15 +322,15 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    fn begin(&mut self, timetable: Timetable) {
+    fn begin(&mut self, timetable: &SharedTimetable) {
+        self.follow(timetable.current());
         let plan = &self.assignment.plan;
-        self.timetable = Some(timetable);
         let share = Share {
             first_client: self.part.first_client,
             clients: self.part.clients,
             all_clients: plan.clients,
         };
-        let schedule = Schedule::new(&plan.load, timetable, share, self.draws());
+        let schedule = Schedule::new(&plan.load, timetable.clone(), share, self.draws());
         crate::process::want_time_slice(if plan.load.has_timers() {
             PUNCTUAL_SLICE_NS
         } else {
@@ -336,12 +340,30 @@ impl<R: Reactor> Worker<R> {
         self.crew
             .context
             .books
-            .begin(timetable, crate::clock::seconds_to_ns(plan.interval_s));
-        if let Some(end_ns) = timetable.measurement_end_ns {
-            self.last_start_ns = end_ns;
-            self.drain_deadline_ns = end_ns + crate::clock::seconds_to_ns(plan.drain_deadline_s);
-        }
+            .begin(timetable.clone(), seconds_to_ns(plan.interval_s));
         self.crew.start();
+    }
+
+    /// Know when the last transaction may start and when those under way must have ended.
+    fn follow(&mut self, timetable: Timetable) {
+        self.timetable = Some(timetable);
+        if let Some(end_ns) = timetable.measurement_end_ns {
+            let drain_ns = seconds_to_ns(self.assignment.plan.drain_deadline_s);
+            self.last_start_ns = end_ns;
+            self.drain_deadline_ns = end_ns + drain_ns;
+        }
+    }
+
+    /// The warm-up was told to end, and so the measurement ends earlier, too.
+    fn retimed(&mut self, timetable: Timetable) {
+        if self.stop != Stop::No {
+            self.timetable = Some(timetable);
+            return;
+        }
+        self.follow(timetable);
+        if let Some(end_ns) = timetable.measurement_end_ns {
+            self.crew.forget_starts_from(end_ns);
+        }
     }
 
     /// Where this worker's schedule takes chance from. A schedule that all share needs one sequence for all.

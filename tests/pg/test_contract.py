@@ -29,6 +29,7 @@ WHOLE: dict[str, Any] = {
     "seed": 18446744073709551615,
     "load": {"kind": "open", "rate_per_s": 100.0, "arrival": "constant"},
     "warmup_s": 1.5,
+    "warmup_ends": "time",
     "duration_s": 10.0,
     "interval_s": 0.5,
     "connect_deadline_s": 5.0,
@@ -97,6 +98,7 @@ ACCEPTED = {
     "closed": WHOLE | {"load": {"kind": "closed", "think_time_s": 0.1}},
     "exponential thinking": WHOLE
     | {"load": {"kind": "closed", "think_time_s": 0.1, "think_time": "exponential"}},
+    "warm-up that is told": WHOLE | {"warmup_ends": "told"},
     "stages": WHOLE | {"load": {"kind": "open", "stages": [STEP, RAMP], "schedule": "per_client"}},
     "bounded backlog": WHOLE
     | {"load": {"kind": "open", "rate_per_s": 9, "backlog_limit": 1, "backlog_limit_s": 0.1}},
@@ -146,6 +148,11 @@ REFUSED = {
     "loss": WHOLE | {"on_connection_loss": "shrug"},
     "requests of no time": WHOLE | {"statement_timeout_s": 0},
     "more clients than there are": WHOLE | {"min_clients": 5},
+    "a warm-up ended by a whim": WHOLE | {"warmup_ends": "whim"},
+    "a warm-up that is told and has no longest time": WHOLE
+    | {"warmup_ends": "told", "warmup_s": 0},
+    "a warm-up that is told before stages": WHOLE
+    | {"warmup_ends": "told", "load": {"kind": "open", "stages": [STEP]}},
     "not even one client": WHOLE | {"min_clients": 0},
     "more than all": WHOLE | {"transaction_log": {"rate": 1.1}},
     "none at all": WHOLE | {"transaction_log": {"rate": 0}},

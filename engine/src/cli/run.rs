@@ -6,6 +6,7 @@ use super::{COULD_NOT, DONE, INTERRUPTED, USAGE, complain, path, prepare, usage}
 use crate::control::{Measurement, measure};
 use crate::destination::Destination;
 use crate::results::Outcome;
+use crate::signals;
 
 /// Exit status: 0 completed, 1 could not or aborted, 2 invalid, 130 interrupted.
 pub fn run(words: &[&str]) -> u8 {
@@ -19,6 +20,11 @@ pub fn run(words: &[&str]) -> u8 {
         Some(Some(descriptor)) => Some(descriptor),
         Some(None) => return usage("--events takes the number of an open descriptor"),
     };
+    // One that comes before the measurement has begun changes nothing, and must not end us.
+    if let Err(error) = signals::block(&[signals::END_WARMUP]) {
+        complain(&format!("cannot block signals: {error}"), None);
+        return COULD_NOT;
+    }
     let Some((plan, language)) = prepare(&path(plan)) else {
         return USAGE;
     };

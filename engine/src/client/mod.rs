@@ -306,6 +306,16 @@ impl Client {
         self.is_done()
     }
 
+    /// The start it waits for never comes if it lies there. True if the client is done with that.
+    pub fn forget_start_from(&mut self, end_ns: u64) -> bool {
+        let beyond = self.start_ns.is_some_and(|start_ns| start_ns >= end_ns);
+        if beyond {
+            self.start_ns = None;
+            self.done = true;
+        }
+        beyond
+    }
+
     /// The deadline has come: what is under way is counted as in flight. True if there was something.
     pub fn cut_off(&mut self, context: &mut Context, now_ns: u64) -> bool {
         self.done = true;

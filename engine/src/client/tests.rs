@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::program::Language;
 use crate::recorder::Recording;
 use crate::results::{Counters, Failed, Phase};
-use crate::schedule::{Draws, Schedule, Share, Timetable};
+use crate::schedule::{Draws, Schedule, Share, SharedTimetable, Timetable};
 use crate::script::language::ScriptLanguage;
 use crate::statements::Statements;
 use crate::wire::target::{Address, Target};
@@ -102,7 +102,8 @@ impl Stage {
             arrivals: language.arrival_draws(0),
             thinking: language.arrival_draws(0),
         };
-        context.schedule = Some(Schedule::new(&plan.load, timetable, share, draws));
+        let timetable = SharedTimetable::from(timetable);
+        context.schedule = Some(Schedule::new(&plan.load, timetable.clone(), share, draws));
         context.books.begin(timetable, u64::MAX / 2);
         let mut stage = Self {
             client,

@@ -17,12 +17,8 @@ pub struct Stop {
 struct State {
     sessions: Vec<CancelKey>,
     failure: Option<String>,
-    interrupted: Option<Signal>,
+    interrupted: bool,
 }
-
-/// A signal that ends a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal(pub i32);
 
 impl Stop {
     /// Nothing has happened yet.
@@ -51,13 +47,13 @@ impl Stop {
     }
 
     /// A signal came.
-    pub fn interrupt(&self, signal: Signal) {
-        self.state().interrupted.get_or_insert(signal);
+    pub fn interrupt(&self) {
+        self.state().interrupted = true;
         self.cancel_all();
     }
 
-    /// The signal that ended it.
-    pub fn interrupted(&self) -> Option<Signal> {
+    /// Whether a signal ended it.
+    pub fn interrupted(&self) -> bool {
         self.state().interrupted
     }
 
@@ -79,36 +75,5 @@ impl Stop {
             // A server that cannot be reached has nothing left to cancel.
             let _ = cancel(&self.destination, key);
         }
-    }
-}
-
-/// Keep SIGINT and SIGTERM for [`wait`]; to be called before any thread is started.
-pub fn hold_signals() {
-    let set = signals();
-    // SAFETY: the set is ours; the old mask is not asked for.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-}
-
-/// Wait up to `milliseconds` for a held signal.
-pub fn wait(milliseconds: i64) -> Option<Signal> {
-    let set = signals();
-    let timeout = libc::timespec {
-        tv_sec: milliseconds / 1000,
-        tv_nsec: milliseconds % 1000 * 1_000_000,
-    };
-    // SAFETY: set and timeout are ours; what came with the signal is not asked for.
-    let signal =
-        unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const timeout) };
-    (signal > 0).then_some(Signal(signal))
-}
-
-fn signals() -> libc::sigset_t {
-    // SAFETY: sigset_t is plain data; sigemptyset fills it before it is used.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGINT);
-        libc::sigaddset(&raw mut set, libc::SIGTERM);
-        set
     }
 }

@@ -26,19 +26,21 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::destination::Destination;
 use crate::program::ScriptProblem;
 use crate::script::variables::{Names, Variables};
+use crate::signals;
 
-use interrupt::{Signal, Stop};
+use interrupt::Stop;
 use plan::LoadPlan;
 use progress::SectionProgress;
 use section::{RangeSlots, Work, compile};
 use worker::{Shared, run_batch};
 
 /// How often progress is told.
-const PROGRESS_MS: i64 = 250;
+const PROGRESS: Duration = Duration::from_millis(250);
 
 /// Everything loaded.
 const EXIT_DONE: u8 = 0;
@@ -145,7 +147,8 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
     let progress: Vec<_> = sections
         .map(|(section, ranges)| SectionProgress::new(section.name.clone(), section.rows, *ranges))
         .collect();
-    interrupt::hold_signals();
+    signals::block(signals::END)
+        .map_err(|error| LoadError::Failed(format!("cannot block signals: {error}")))?;
     let shared = Shared {
         plan: &plan,
         works: &works,
@@ -166,7 +169,7 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
         }
         finished.store(true, Ordering::Release);
     });
-    if stop.interrupted().is_some() {
+    if stop.interrupted() {
         return Err(LoadError::Interrupted);
     }
     stop.failure()
@@ -176,18 +179,18 @@ fn load(plan: LoadPlan) -> Result<(), LoadError> {
 /// Tell progress and wait for signals until everything is over. A second signal does not wait for
 /// the server.
 fn watch(stop: &Stop, progress: &[SectionProgress], finished: &AtomicBool) {
-    const WAIT_MS: i64 = 25;
-    let mut waited_ms = 0;
+    const WAIT: Duration = Duration::from_millis(25);
+    let mut waited = Duration::ZERO;
     while !finished.load(Ordering::Acquire) {
-        match interrupt::wait(WAIT_MS) {
-            Some(Signal(_)) if stop.interrupted().is_some() => {
+        match signals::wait(signals::END, WAIT) {
+            Some(_) if stop.interrupted() => {
                 std::process::exit(i32::from(EXIT_INTERRUPTED));
             }
-            Some(signal) => stop.interrupt(signal),
-            None => waited_ms += WAIT_MS,
+            Some(_) => stop.interrupt(),
+            None => waited += WAIT,
         }
-        if waited_ms >= PROGRESS_MS {
-            waited_ms = 0;
+        if waited >= PROGRESS {
+            waited = Duration::ZERO;
             progress.iter().for_each(SectionProgress::tell_if_under_way);
         }
     }

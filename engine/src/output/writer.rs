@@ -148,6 +148,11 @@ impl Writer {
                 self.usage = usage();
                 self.coming = states(timetable);
             }
+            ToWriter::Retimed(timetable) => {
+                let mut states = states(timetable);
+                states.truncate(self.coming.len());
+                self.coming = states;
+            }
             ToWriter::Part(part) => {
                 for (worker, recording) in self.assembly.add(part) {
                     self.give_back(worker, recording);

@@ -15,6 +15,17 @@ pub struct Retry {
     pub max_time_s: Option<f64>,
 }
 
+/// What ends the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WarmupEnds {
+    /// Its length.
+    #[default]
+    Time,
+    /// SIGUSR1, with the interval it comes in; its length at the latest.
+    Told,
+}
+
 /// What a client does that lost its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,12 +1,12 @@
 //! The intervals results are written for: the same boundaries for every worker.
 
-use super::Timetable;
+use super::{SharedTimetable, Timetable};
 use crate::results::Phase;
 
 /// Each phase begins an interval of its own, so no interval lies in two phases.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Grid {
-    timetable: Timetable,
+    timetable: SharedTimetable,
     interval_ns: u64,
     begin_ns: u64,
     index: u64,
@@ -14,18 +14,18 @@ pub struct Grid {
 
 impl Grid {
     /// Standing in the first interval.
-    pub fn new(timetable: Timetable, interval_ns: u64) -> Self {
+    pub fn new(timetable: SharedTimetable, interval_ns: u64) -> Self {
         Self {
-            timetable,
             interval_ns: interval_ns.max(1),
-            begin_ns: timetable.warmup_begin_ns,
+            begin_ns: timetable.current().warmup_begin_ns,
+            timetable,
             index: 0,
         }
     }
 
-    /// The timetable it was made for.
+    /// The timetable it goes by, as it stands.
     pub fn timetable(&self) -> Timetable {
-        self.timetable
+        self.timetable.current()
     }
 
     /// Number of the current interval, from 0.
@@ -40,6 +40,7 @@ impl Grid {
 
     /// First instant after the current interval.
     pub fn end_ns(&self) -> u64 {
+        let timetable = self.timetable.current();
         let end_ns = self.begin_ns.saturating_add(self.interval_ns);
         let cut = |boundary_ns: u64| {
             if self.begin_ns < boundary_ns {
@@ -48,13 +49,12 @@ impl Grid {
                 end_ns
             }
         };
-        cut(self.timetable.measurement_begin_ns)
-            .min(cut(self.timetable.measurement_end_ns.unwrap_or(0)))
+        cut(timetable.measurement_begin_ns).min(cut(timetable.measurement_end_ns.unwrap_or(0)))
     }
 
     /// The phase the current interval lies in; what is in flight after the end belongs to the measurement.
     pub fn phase(&self) -> Phase {
-        if self.begin_ns < self.timetable.measurement_begin_ns {
+        if self.begin_ns < self.timetable.current().measurement_begin_ns {
             Phase::Warmup
         } else {
             Phase::Measurement

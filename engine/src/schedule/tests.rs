@@ -40,7 +40,7 @@ fn seeded(load: &str, timetable: Timetable, share: Share, seed: u64) -> Schedule
         arrivals: draw(seed),
         thinking: draw(seed + 1),
     };
-    Schedule::new(&load, timetable, share, draws)
+    Schedule::new(&load, timetable.into(), share, draws)
 }
 
 /// Every start of the client at `slot`, which is always free.
@@ -341,7 +341,7 @@ proptest! {
 
 #[test]
 fn the_grid_is_cut_where_phases_change() {
-    let mut grid = Grid::new(TIMETABLE, 200);
+    let mut grid = Grid::new(TIMETABLE.into(), 200);
     let mut seen = Vec::new();
     for _ in 0..8 {
         seen.push((grid.index(), grid.phase(), grid.begin_ns(), grid.end_ns()));
@@ -368,7 +368,7 @@ proptest! {
             warmup_begin_ns: 5, measurement_begin_ns: 5 + warmup_ns,
             measurement_end_ns: duration_ns.map(|ns| 5 + warmup_ns + ns),
         };
-        let mut grid = Grid::new(timetable, interval_ns);
+        let mut grid = Grid::new(timetable.into(), interval_ns);
         for _ in 0..50 {
             let (begin_ns, end_ns) = (grid.begin_ns(), grid.end_ns());
             prop_assert!(begin_ns < end_ns && end_ns <= begin_ns + interval_ns);

@@ -250,6 +250,16 @@ impl Crew {
         self.context.books.turn_to(now_ns);
     }
 
+    /// Starts that clients wait for and that lie beyond the end, which was moved, never happen.
+    pub fn forget_starts_from(&mut self, end_ns: u64) {
+        for slot in 0..self.clients.len() {
+            if self.clients[slot].forget_start_from(end_ns) {
+                self.timers.unset(slot);
+                self.note_done(slot);
+            }
+        }
+    }
+
     /// Something happened to a connection.
     pub fn happened(&mut self, slot: usize, event: Event<'_>) {
         let link = self.dialing.links[slot];

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::reactor::Waker;
-use crate::schedule::Timetable;
+use crate::schedule::SharedTimetable;
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Stop {
 /// Shared by control and all workers.
 #[derive(Debug)]
 pub struct Orders {
-    timetable: OnceLock<Timetable>,
+    timetable: OnceLock<SharedTimetable>,
     stop: AtomicU8,
     wakers: Vec<Waker>,
 }
@@ -45,7 +45,7 @@ impl Orders {
     }
 
     /// Start all workers. Only the first call counts.
-    pub fn start(&self, timetable: Timetable) {
+    pub fn start(&self, timetable: SharedTimetable) {
         let _ = self.timetable.set(timetable);
         self.wake_all();
     }
@@ -57,8 +57,8 @@ impl Orders {
     }
 
     /// The timetable, once it is known.
-    pub fn timetable(&self) -> Option<Timetable> {
-        self.timetable.get().copied()
+    pub fn timetable(&self) -> Option<&SharedTimetable> {
+        self.timetable.get()
     }
 
     /// Whether to go on.
@@ -70,7 +70,8 @@ impl Orders {
         }
     }
 
-    fn wake_all(&self) {
+    /// Let every worker look at its orders.
+    pub fn wake_all(&self) {
         self.wakers.iter().for_each(Waker::wake);
     }
 }

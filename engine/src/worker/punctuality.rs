@@ -49,7 +49,7 @@ impl Punctuality {
         let timetable = context
             .schedule
             .as_ref()
-            .map(|schedule| *schedule.timetable());
+            .map(|schedule| schedule.timetable());
         for due_ns in self.due_ns.drain(..) {
             let phase = timetable.and_then(|timetable| timetable.phase_at(due_ns));
             if phase == Some(Phase::Measurement) {

@@ -105,7 +105,7 @@ impl<R: Reactor> Stage<R> {
         worker.connect().unwrap();
         assert_eq!(CLIENTS, worker.crew.connecting().connected);
         let timetable = Timetable::new(&worker.assignment.plan, worker.now_ns());
-        worker.begin(timetable);
+        worker.begin(&timetable.into());
         Self {
             worker,
             _parts: received,

@@ -25,7 +25,7 @@ impl Stage {
                         Record::Transaction(_) => panic!("{record:?}"),
                     }));
                 }
-                ToWriter::State(_) | ToWriter::Started(_) => {}
+                ToWriter::State(_) | ToWriter::Started(_) | ToWriter::Retimed(_) => {}
             }
         }
         (counters, total, events)
