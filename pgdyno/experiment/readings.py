@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 Tool = Literal["pgdyno", "pgbench", "sysbench"]
 Words = Mapping[str, str]
-_NOTHING: Words = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ class Circumstances:
     tool_version: str | None = None
     workload: str | None = None
     data: Words | None = None
-    load: Words = _NOTHING
+    load: Words = field(default_factory=dict)
     settings: Words | None = None
     server_version: str | None = None
     build: tuple[str, ...] = ()
@@ -57,7 +55,8 @@ class Reading:
 
     `complete`: it ran to its end. `broken`: checks that do not hold. `committed`: transactions
     behind the percentiles. `disturbances`: what happened during it that could make it an outlier.
-    `unknown`: what its source cannot say. `began`: ISO 8601, for the order in time.
+    `unknown`: what its source cannot say. `began`: ISO 8601, for the order in time; `took_s`: how
+    long all of it took.
     """
 
     label: str
@@ -66,10 +65,11 @@ class Reading:
     number: int = 1
     block: int | None = None
     began: str | None = None
+    took_s: float | None = None
     complete: bool = True
     reason: str | None = None
     values: Mapping[str, float] = field(default_factory=dict)
-    absent: Words = _NOTHING
+    absent: Words = field(default_factory=dict)
     committed: int | None = None
     broken: tuple[str, ...] = ()
     disturbances: tuple[str, ...] = ()

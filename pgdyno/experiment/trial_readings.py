@@ -78,6 +78,7 @@ def read_trial(stored: StoredTrial, run: Run) -> Reading:
         number=trial.number,
         block=trial.block if trial.block is not None else trial.replicate,
         began=trial.began,
+        took_s=max((each.end_s or each.begin_s for each in trial.phases), default=None),
         complete=complete,
         reason=None if complete else _why_incomplete(trial, summary),
         values=values,
