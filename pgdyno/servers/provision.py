@@ -17,7 +17,8 @@ from pgdyno.model import SystemChoice
 from pgdyno.servers import orphans
 from pgdyno.servers.base import Server
 from pgdyno.servers.binaries import choose, find_installations
-from pgdyno.servers.cluster import ClusterChoice, private_server
+from pgdyno.servers.cluster import Cluster, ClusterChoice, Origin, cluster_folders
+from pgdyno.servers.postmaster import Ending, running
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.readable import readable_by
 from pgdyno.servers.remote import connect_remote
@@ -40,19 +41,46 @@ def provision(
     """A server as chosen, for as long as the context lasts.
 
     `notice` gets a line for each orphan that was found and ended. `cpus` pins a private server.
-    Raises `InvalidInput` for what
-    cannot be meant, `PgdynoError` for what cannot be done.
+    Raises `InvalidInput` for what cannot be meant, `PgdynoError` for what cannot be done.
     """
-    refuse_contradictions(choice)
     kept = ledger or orphans.Ledger()
-    for line in orphans.sweep(kept):
-        notice(line)
     if choice.dsn is not None:
+        refuse_contradictions(choice)
+        sweep(kept, notice)
         yield connect_remote(choice.dsn, host)
         return
-    chosen = replace(cluster_choice(choice, host), cpus=cpus)
-    with private_server(chosen, host, kept) as server:
-        yield server
+    if cpus:
+        choice = choice.model_copy(update={"cpus": cpus})
+    with private_cluster(choice, host, ledger=kept, notice=notice) as cluster:
+        ending: Ending = "at once" if choice.data is None else "clean"
+        with running(cluster, choice.settings, host, kept, ending=ending) as server:
+            yield server
+
+
+@contextlib.contextmanager
+def private_cluster(
+    choice: SystemChoice,
+    host: Host,
+    *,
+    ledger: orphans.Ledger,
+    notice: Callable[[str], None] = _silent,
+    origin: Origin | None = None,
+) -> Iterator[Cluster]:
+    """A private server's folders without the server: new, kept, or copied from `origin`.
+
+    For whoever starts and stops it by hand with `running`, or copies it. Raises as `provision`.
+    """
+    refuse_contradictions(choice)
+    sweep(ledger, notice)
+    chosen = replace(cluster_choice(choice, host), origin=origin)
+    with cluster_folders(chosen, host, ledger) as cluster:
+        yield cluster
+
+
+def sweep(ledger: orphans.Ledger, notice: Callable[[str], None]) -> None:
+    """End and remove what killed labs left behind, and tell of each."""
+    for line in orphans.sweep(ledger):
+        notice(line)
 
 
 def cluster_choice(choice: SystemChoice, host: Host) -> ClusterChoice:
@@ -68,6 +96,7 @@ def cluster_choice(choice: SystemChoice, host: Host) -> ClusterChoice:
         tcp=choice.tcp,
         port=choice.port,
         user=user,
+        cpus=choice.cpus,
     )
 
 
