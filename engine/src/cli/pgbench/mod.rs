@@ -7,8 +7,14 @@
 //!
 //! `docs/pgbench.md` says where it differs from the stock program on purpose.
 
+#[allow(dead_code, reason = "the run comes")]
+mod aggregate;
 mod emulation;
+#[allow(dead_code, reason = "the run comes")]
+mod log;
 mod options;
+#[allow(dead_code, reason = "the run comes")]
+mod progress;
 #[allow(dead_code, reason = "the run comes")]
 mod report;
 #[allow(dead_code, reason = "the run comes")]
