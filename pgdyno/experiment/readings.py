@@ -53,6 +53,7 @@ class Circumstances:
 class Reading:
     """One trial: its values by metric, what they were measured under, what stands against them.
 
+    `run`: the id of its experiment; None for files of other tools.
     `complete`: it ran to its end. `broken`: checks that do not hold. `committed`: transactions
     behind the percentiles. `disturbances`: what happened during it that could make it an outlier.
     `unknown`: what its source cannot say. `began`: ISO 8601, for the order in time; `took_s`: how
@@ -62,6 +63,7 @@ class Reading:
     label: str
     variant: str
     source: str
+    run: str | None = None
     number: int = 1
     block: int | None = None
     began: str | None = None

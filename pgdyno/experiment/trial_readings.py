@@ -75,6 +75,7 @@ def read_trial(stored: StoredTrial, run: Run) -> Reading:
         label=f"{run.id} trial {trial.number}",
         variant=trial.variant,
         source=str(stored.folder),
+        run=run.id,
         number=trial.number,
         block=trial.block if trial.block is not None else trial.replicate,
         began=trial.began,
