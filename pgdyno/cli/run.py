@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,100 +10,19 @@ import click
 
 from pgdyno import __version__
 from pgdyno.cli.execute import Execution, execute
-from pgdyno.cli.load_shape import check_load_shape, load_shape_options
 from pgdyno.cli.options import (
-    COUNT,
-    DURATION,
-    RATE,
-    Assignment,
-    generator_options,
     json_option,
     output_option,
-    param_option,
 )
 from pgdyno.cli.parameters import WorkloadCommand
-from pgdyno.errors import InvalidInput
+from pgdyno.cli.trial_options import trial_options, variant_of
 from pgdyno.experiment.store import new_id
-from pgdyno.model import Experiment, LoadChoice, SystemChoice, Variant, WorkloadChoice
-from pgdyno.servers.remote import take_password
-from pgdyno.workloads import catalog
-from pgdyno.workloads.resolving import resolve
+from pgdyno.model import Experiment
 
 
 @click.command(cls=WorkloadCommand, short_help="Run a workload and report.")
 @click.argument("workload")
-@param_option
-@click.option(
-    "--mix",
-    type=Assignment(),
-    multiple=True,
-    metavar="TYPE=WEIGHT",
-    help="Weight of a transaction type, where the workload's own is not wanted.",
-)
-@click.option("--pg", metavar="VERSION|PATH", help="PostgreSQL to start; default: the newest.")
-@click.option(
-    "--set",
-    "settings",
-    type=Assignment(),
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Server setting of the private server.",
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the private server's data here, and use it again.",
-)
-@click.option("--tcp", is_flag=True, help="Private server on loopback TCP, with a password.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Its port (with --tcp).")
-@click.option("--dsn", help="Your server instead: conninfo or URI.")
-@generator_options
-@click.option(
-    "-T",
-    "--time",
-    "duration_s",
-    type=DURATION,
-    default=None,
-    help="Length of the measurement.  [default: 60s]",
-)
-@click.option(
-    "-t",
-    "--transactions-per-client",
-    "transactions",
-    type=COUNT,
-    help="Length as a number of transactions of each client, instead of a time.",
-)
-@click.option(
-    "--warmup",
-    "warmup_s",
-    type=DURATION,
-    default="10s",
-    show_default=True,
-    help="Measured but not counted, before the measurement.",
-)
-@click.option(
-    "-R",
-    "--rate",
-    "rate_per_s",
-    type=RATE,
-    metavar="RATE",
-    help="Open loop: transactions arrive at this rate, e.g. 5000/s.",
-)
-@load_shape_options
-@click.option(
-    "--think-time",
-    "think_time_s",
-    type=DURATION,
-    default="0s",
-    show_default=True,
-    help="Pause of a client between two transactions.",
-)
-@click.option(
-    "--seed", type=COUNT, help="Seed of all random numbers; default: a new one, recorded."
-)
-@click.option("--reload", is_flag=True, help="Load the data again even where it fits.")
-@click.option("--prewarm/--no-prewarm", default=True, help="Bring the data into memory first.")
+@trial_options
 @click.option("--name", help="Name of the run; default: the workload's.")
 @click.option("--report/--no-report", "with_report", default=True, help="Write report.html.")
 @output_option
@@ -121,20 +39,10 @@ def run(workload: str, output: Path, **options: Any) -> None:
       pgdyno run tpcb --scale 50 --set shared_buffers=1GB --pg 18
       pgdyno run my-transaction.sql --dsn "host=db.example dbname=app"
     """  # noqa: D301  (click reads the escape)
-    found = catalog.find(workload)
-    weights = _weights(options["mix"])
-    resolved = resolve(found, dict(options["param"]), weights=weights)
-    variant = Variant(
-        name=resolved.name,
-        workload=WorkloadChoice(
-            name=workload, parameters=dict(resolved.parameters), weights=weights
-        ),
-        system=_system(options),
-        load=_load(options),
-    )
+    variant, found = variant_of(workload, options)
     experiment = Experiment(
         id=new_id(),
-        name=options["name"] or resolved.name,
+        name=options["name"] or variant.name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         pgdyno_version=__version__,
         variants=(variant,),
@@ -144,74 +52,4 @@ def run(workload: str, output: Path, **options: Any) -> None:
         experiment,
         {variant.name: found},
         Execution(output=output, as_json=options["as_json"], with_report=options["with_report"]),
-    )
-
-
-def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, int]:
-    weights = {}
-    for name, text in pairs:
-        if not text.isdigit():
-            raise InvalidInput(
-                f"weight '{text}' of transaction type '{name}' is not a whole number",
-                hint=f"for example: --mix {name}=1",
-            )
-        weights[name] = int(text)
-    return weights
-
-
-def _system(options: dict[str, Any]) -> SystemChoice:
-    """The system asked for; what cannot go together is told at once."""
-    if options["dsn"]:
-        private = [name for name in ("pg", "settings", "data", "tcp", "port") if options[name]]
-        if private:
-            words = ", ".join("--" + {"settings": "set"}.get(name, name) for name in private)
-            raise InvalidInput(
-                f"{words} cannot be used with --dsn",
-                hint="they describe a private server; --dsn uses yours as it is",
-            )
-    if options["port"] and not options["tcp"]:
-        raise InvalidInput("--port needs --tcp", hint="without it there is only a socket")
-    data = options["data"]
-    return SystemChoice(
-        pg=options["pg"],
-        settings=dict(options["settings"]),
-        data=str(data.absolute()) if data else None,
-        tcp=options["tcp"],
-        port=options["port"],
-        dsn=take_password(options["dsn"]) if options["dsn"] else None,
-    )
-
-
-def _load(options: dict[str, Any]) -> LoadChoice:
-    """The load asked for."""
-    if options["transactions"] is not None and options["duration_s"] is not None:
-        raise InvalidInput(
-            "--time and --transactions-per-client cannot be used together", hint="give one"
-        )
-    check_load_shape(options)
-    whole_s = sum(stage.duration_s for stage in options["stages"]) or 60.0
-    counted = options["transactions"] is not None
-    positive = {
-        "--clients": options["clients"],
-        "--transactions-per-client": options["transactions"],
-        "--time": options["duration_s"],
-    }
-    for name, value in positive.items():
-        if value is not None and value <= 0:
-            raise InvalidInput(f"{name} must be above zero")
-    return LoadChoice(
-        clients=options["clients"],
-        threads=options["threads"],
-        protocol=options["protocol"],
-        warmup_s=options["warmup_s"],
-        duration_s=None if counted else (options["duration_s"] or whole_s),
-        transactions_per_client=options["transactions"],
-        rate_per_s=options["rate_per_s"],
-        stages=options["stages"],
-        backlog_limit_s=options["backlog_limit_s"],
-        response_time_limit_s=options["response_time_limit_s"],
-        think_time_s=options["think_time_s"],
-        seed=secrets.randbits(63) if options["seed"] is None else options["seed"],
-        reload=options["reload"],
-        prewarm=options["prewarm"],
     )
