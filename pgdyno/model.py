@@ -329,6 +329,9 @@ class Settings(Noun):
     server_version_num: int
     non_default: tuple[SettingValue, ...]
     all: dict[str, str]
+    compiler_flags: str | None = Field(
+        default=None, description="CFLAGS of the server's build; None where it does not tell"
+    )
 
 
 class HostFacts(Noun):

@@ -199,3 +199,21 @@ def write_record(
             "tables": [table.name for table in workload.tables],
         },
     )
+
+
+def count_measurement(target: Target, workload: ResolvedWorkload) -> int | None:
+    """Record that these data are about to be measured; how often they were before.
+
+    None for data that are not ours, or where it cannot be recorded.
+    """
+    try:
+        with connect(target) as connection:
+            if not read_records(connection):
+                return None
+            connection.execute(sql.text("create_state").encode())
+            counted = connection.execute(
+                sql.text("count_measurement").encode(), {"workload": workload.data_name}
+            ).fetchone()
+    except psycopg.Error:
+        return None
+    return None if counted is None else int(counted[0])

@@ -7,5 +7,8 @@ create table if not exists pgdyno.state (
     complete boolean not null,
     table_names text[] not null,
     table_oids oid[] not null,
-    changed timestamptz not null default now()
+    changed timestamptz not null default now(),
+    measurements integer not null default 0
 );
+-- Tables made by 0.1 did not count.
+alter table pgdyno.state add column if not exists measurements integer not null default 0;

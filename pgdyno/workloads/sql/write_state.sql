@@ -7,4 +7,5 @@ select
     now()
 on conflict (workload) do update
 set digest = excluded.digest, identity = excluded.identity, complete = excluded.complete,
-    table_names = excluded.table_names, table_oids = excluded.table_oids, changed = excluded.changed
+    table_names = excluded.table_names, table_oids = excluded.table_oids, changed = excluded.changed,
+    measurements = 0
