@@ -9,14 +9,23 @@
 
 #[allow(dead_code, reason = "the run comes")]
 mod aggregate;
+mod arguments;
+mod builtin;
+mod checks;
 mod emulation;
+mod getopt;
 #[allow(dead_code, reason = "the run comes")]
 mod log;
+mod numbers;
 mod options;
 #[allow(dead_code, reason = "the run comes")]
 mod progress;
 #[allow(dead_code, reason = "the run comes")]
 mod report;
+mod scripts;
+mod seed;
+mod stop;
+mod table;
 #[allow(dead_code, reason = "the run comes")]
 mod tally;
 #[cfg(test)]
