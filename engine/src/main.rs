@@ -26,6 +26,7 @@ mod route;
 mod schedule;
 mod script;
 mod series;
+mod session;
 mod signals;
 mod statements;
 mod timers;

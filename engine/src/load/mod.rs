@@ -10,7 +10,6 @@
 //! transaction; a section whose COPY says FREEZE is one range, loaded by one connection in the
 //! transaction that truncates its table. The first failure ends everything.
 
-mod connection;
 mod interrupt;
 mod jobs;
 mod plan;

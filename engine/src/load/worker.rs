@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::connection::{Connection, Failure};
 use super::interrupt::Stop;
 use super::jobs::Job;
 use super::plan::LoadPlan;
@@ -13,6 +12,7 @@ use crate::destination::Destination;
 use crate::script::template::Template;
 use crate::script::values::Value;
 use crate::script::variables::Variables;
+use crate::session::{Failure, Session};
 
 /// What all threads read.
 #[derive(Clone, Copy)]
@@ -34,13 +34,13 @@ pub struct Shared<'a> {
 pub fn run_batch(
     shared: &Shared<'_>,
     batch: &[Job],
-    connections: &mut Vec<Connection>,
+    connections: &mut Vec<Session>,
     destination: &Destination,
     stop: &Stop,
 ) {
     let wanted = shared.plan.connections.min(batch.len());
     while connections.len() < wanted {
-        match Connection::open(destination, connections.len() as u64) {
+        match Session::open(destination, connections.len() as u64) {
             Ok(connection) => {
                 stop.register(connection.cancel_key.clone());
                 connections.push(connection);
@@ -95,7 +95,7 @@ fn with_hint(place: &str, failure: Failure) -> String {
 fn run_job(
     shared: &Shared<'_>,
     job: Job,
-    connection: &mut Connection,
+    connection: &mut Session,
     stop: &Stop,
 ) -> Result<(), Failure> {
     let progress = &shared.progress[job.section];
@@ -137,7 +137,7 @@ fn copy_rows(
     shared: &Shared<'_>,
     job: Job,
     copy: &Copy,
-    connection: &mut Connection,
+    connection: &mut Session,
     stop: &Stop,
 ) -> Result<(), Failure> {
     let section = &shared.plan.sections[job.section].name;
@@ -162,11 +162,7 @@ fn copy_rows(
             Err(RowError { row, message }) => {
                 // The server's answer to giving up says less than the reason.
                 let _ = connection.give_up_copy(&message);
-                return Err(Failure {
-                    sqlstate: None,
-                    message: format!("row {row}: {message}"),
-                    hint: String::new(),
-                });
+                return Err(Failure::local(format!("row {row}: {message}")));
             }
         }
     }

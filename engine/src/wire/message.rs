@@ -113,12 +113,17 @@ pub struct ServerError<'a> {
     pub message: &'a [u8],
     /// Further advice of the server.
     pub hint: &'a [u8],
+    /// The whole body of the message.
+    pub body: &'a [u8],
 }
 
 impl<'a> ServerError<'a> {
     /// Read the body of an ErrorResponse or NoticeResponse; unknown fields are passed over.
     pub fn new(body: &'a [u8]) -> Self {
-        let mut error = Self::default();
+        let mut error = Self {
+            body,
+            ..Self::default()
+        };
         let mut rest = body;
         while let Some((&kind, after)) = rest.split_first() {
             let Some((value, after)) = take_cstring(after) else {
@@ -140,6 +145,21 @@ impl<'a> ServerError<'a> {
     /// The primary text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(self.message).into_owned()
+    }
+
+    /// Any field by its letter; empty when it is not there.
+    pub fn field(&self, wanted: u8) -> &'a [u8] {
+        let mut rest = self.body;
+        while let Some((&kind, after)) = rest.split_first() {
+            let Some((value, after)) = take_cstring(after) else {
+                break;
+            };
+            if kind == wanted {
+                return value;
+            }
+            rest = after;
+        }
+        &[]
     }
 
     /// The SQLSTATE as text.

@@ -10,3 +10,4 @@ pub mod service;
 pub mod startup;
 pub mod target;
 pub mod tls;
+pub mod wording;

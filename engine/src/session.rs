@@ -1,4 +1,5 @@
-//! A blocking connection: loading is not measured, so it need not be clever.
+//! A session that blocks: for what is not measured (loading, what comes before and after a run), so it need not be
+//! clever.
 
 use std::io::{self, Read, Write};
 
@@ -9,19 +10,24 @@ use crate::wire::incoming::{Incoming, Message};
 use crate::wire::outgoing::{cstring, message};
 use crate::wire::startup::{Particulars, Progress, Startup, StartupError, TERMINATE};
 use crate::wire::target::Address;
+use crate::wire::wording::{Told, wording};
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 16 << 10;
 
-/// A session.
-pub struct Connection {
+/// See the module.
+pub struct Session {
     socket: BlockingConnection,
     incoming: Incoming,
     received: Box<[u8]>,
     begin: usize,
     end: usize,
-    /// Rows are read only while the session is being opened.
+    /// Rows are read while the session is being opened, and where somebody asked for them.
     rows_wanted: bool,
+    /// Takes notices and warnings, as libpq words them.
+    on_notice: fn(&str),
+    /// What the server said of itself when the session was opened.
+    pub server_version: Option<String>,
     /// What cancels its statements; absent behind some poolers.
     pub cancel_key: Option<CancelKey>,
 }
@@ -35,14 +41,18 @@ pub struct Failure {
     pub message: String,
     /// The server's own advice, or empty.
     pub hint: String,
+    /// Everything the server said, as libpq words it (`ERROR:  …`, `DETAIL:  …`), or the message.
+    pub wording: String,
 }
 
 impl Failure {
     /// A failure that is not the server's answer.
-    fn local(message: impl Into<String>) -> Self {
+    pub fn local(message: impl Into<String>) -> Self {
+        let message = message.into();
         Self {
             sqlstate: None,
-            message: message.into(),
+            wording: message.clone(),
+            message,
             hint: String::new(),
         }
     }
@@ -50,8 +60,7 @@ impl Failure {
     fn of(error: StartupError) -> Self {
         Self {
             sqlstate: error.sqlstate,
-            message: error.message,
-            hint: String::new(),
+            ..Self::local(error.message)
         }
     }
 
@@ -68,15 +77,20 @@ fn shown(address: &Address) -> String {
     }
 }
 
-/// What the server said, as far as loading cares.
+/// A row in text; None is NULL.
+pub type TextRow = Vec<Option<String>>;
+
+/// What the server said, as far as anybody cares.
 enum Event {
     Ready,
     CopyIn,
     Error(Failure),
+    Row(TextRow),
+    Notice(String),
     Other,
 }
 
-impl Connection {
+impl Session {
     /// Open a session with the first server that will do; `seed` shuffles where the conninfo wants it.
     ///
     /// # Errors
@@ -87,7 +101,7 @@ impl Connection {
         loop {
             let attempt = route.attempt(&destination.possibilities);
             let (failed, mut failure) = match Self::attempt(destination, attempt) {
-                Ok(connection) => return Ok(connection),
+                Ok(session) => return Ok(session),
                 Err(failed) => failed,
             };
             let address = &destination.host(attempt.place).address;
@@ -100,6 +114,7 @@ impl Connection {
             }
             if !route.advance(&destination.possibilities, failed) {
                 failure.message = told.join("; ");
+                failure.wording.clone_from(&failure.message);
                 return Err(failure);
             }
         }
@@ -120,6 +135,8 @@ impl Connection {
             begin: 0,
             end: 0,
             rows_wanted: true,
+            on_notice: |_| {},
+            server_version: None,
             cancel_key: None,
         };
         let particulars = Particulars {
@@ -149,6 +166,7 @@ impl Connection {
                         process_id,
                         secret,
                     });
+                    connection.server_version = learned.server_version;
                     connection.rows_wanted = false;
                     let unlimited = connection.socket.set_timeout(None);
                     return unlimited
@@ -160,13 +178,32 @@ impl Connection {
         }
     }
 
+    /// Tell notices and warnings from now on, as libpq words them.
+    pub fn tell_notices(&mut self, to: fn(&str)) {
+        self.on_notice = to;
+    }
+
+    /// Run statements of the simple protocol to their end; the rows of all of them.
+    ///
+    /// # Errors
+    /// The server's first error, or a lost connection.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>, Failure> {
+        self.send_query(sql.as_bytes())?;
+        self.rows_wanted = true;
+        let mut rows = Vec::new();
+        let ended = self.until_ready(Some(sql), &mut rows);
+        self.rows_wanted = false;
+        ended.map(|()| rows)
+    }
+
     /// Run statements of the simple protocol to their end; rows are passed over.
     ///
     /// # Errors
     /// The server's first error, or a lost connection.
     pub fn query(&mut self, sql: &[u8]) -> Result<(), Failure> {
         self.send_query(sql)?;
-        self.until_ready()
+        let text = std::str::from_utf8(sql).ok();
+        self.until_ready(text, &mut Vec::new())
     }
 
     /// Begin a COPY … FROM STDIN.
@@ -175,17 +212,19 @@ impl Connection {
     /// The server's error, a statement that wants no data, or a lost connection.
     pub fn begin_copy(&mut self, sql: &[u8]) -> Result<(), Failure> {
         self.send_query(sql)?;
+        let text = std::str::from_utf8(sql).ok();
         loop {
-            match self.event()? {
+            match self.event(text)? {
                 Event::CopyIn => return Ok(()),
                 Event::Error(failure) => {
-                    self.until_ready()?;
+                    self.until_ready(text, &mut Vec::new())?;
                     return Err(failure);
                 }
                 Event::Ready => {
                     return Err(Failure::local("the statement is no COPY … FROM STDIN"));
                 }
-                Event::Other => {}
+                Event::Notice(words) => (self.on_notice)(&words),
+                Event::Row(_) | Event::Other => {}
             }
         }
     }
@@ -206,7 +245,7 @@ impl Connection {
     /// The server's error, or a lost connection.
     pub fn end_copy(&mut self) -> Result<(), Failure> {
         self.send(b"c\0\0\0\x04")?;
-        self.until_ready()
+        self.until_ready(None, &mut Vec::new())
     }
 
     /// Give a COPY up.
@@ -217,7 +256,7 @@ impl Connection {
         let mut bytes = Vec::new();
         message(&mut bytes, b'f', |body| cstring(body, reason));
         self.send(&bytes)?;
-        self.until_ready()
+        self.until_ready(None, &mut Vec::new())
     }
 
     fn send_query(&mut self, sql: &[u8]) -> Result<(), Failure> {
@@ -229,10 +268,11 @@ impl Connection {
         self.send(&bytes)
     }
 
-    fn until_ready(&mut self) -> Result<(), Failure> {
+    /// Take what the server says until it is ready; `sql` is what was asked, for the places of errors in it.
+    fn until_ready(&mut self, sql: Option<&str>, rows: &mut Vec<TextRow>) -> Result<(), Failure> {
         let mut failure = None;
         loop {
-            match self.event() {
+            match self.event(sql) {
                 Ok(Event::Ready) => return failure.map_or(Ok(()), Err),
                 Ok(Event::Error(error)) => failure = failure.or(Some(error)),
                 Ok(Event::CopyIn) => {
@@ -241,6 +281,8 @@ impl Connection {
                     message(&mut bytes, b'f', |body| cstring(body, "no rows"));
                     self.send(&bytes)?;
                 }
+                Ok(Event::Row(row)) => rows.push(row),
+                Ok(Event::Notice(words)) => (self.on_notice)(&words),
                 Ok(Event::Other) => {}
                 // After a FATAL error the connection is closed: the server's words say more.
                 Err(lost) => return Err(failure.unwrap_or(lost)),
@@ -248,7 +290,7 @@ impl Connection {
         }
     }
 
-    fn event(&mut self) -> Result<Event, Failure> {
+    fn event(&mut self, sql: Option<&str>) -> Result<Event, Failure> {
         self.receive(|received| match received {
             Message::Ready(_) => Event::Ready,
             Message::CopyIn => Event::CopyIn,
@@ -256,7 +298,13 @@ impl Connection {
                 sqlstate: Some(error.state()),
                 message: error.text(),
                 hint: String::from_utf8_lossy(error.hint).into_owned(),
+                wording: wording(&error, sql, Told::Error),
             }),
+            Message::Row(row) => {
+                let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+                Event::Row(row.values().map(|value| value.map(text)).collect())
+            }
+            Message::Notice(notice) => Event::Notice(wording(&notice, sql, Told::Notice)),
             _ => Event::Other,
         })
     }
@@ -285,7 +333,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for Session {
     fn drop(&mut self) {
         // A session that is lost cannot be ended in good order; nothing is lost by not knowing.
         let _ = self.socket.write_all(TERMINATE);
