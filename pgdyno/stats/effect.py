@@ -38,8 +38,9 @@ class Effect:
     `inner_high` is the interval at 1 − 2 (1 − level), 0.90 for 0.95: the one that equivalence is
     judged by. With a single block both are 0 to infinity: nothing is known. `smallest_p` is the
     smallest p that so many trials could give at all. `sd_log` is the standard deviation of one
-    block's log ratio that such an interval stands for (0 with a single block). `method` names what
-    gave interval and p.
+    block's log ratio that such an interval stands for (0 with a single block). `final_level` is
+    that of the last look where several are planned (`sequential`), else `level` too. `method` names
+    what gave interval and p.
     """
 
     ratio: float
@@ -54,11 +55,12 @@ class Effect:
     inner_high: float
     smallest_p: float
     sd_log: float
+    final_level: float
 
     @property
     def alpha(self) -> float:
         """The rate of false differences that goes with `level`."""
-        return 1 - self.level
+        return round(1 - self.level, 12)
 
     @property
     def half_width(self) -> float:
@@ -136,6 +138,7 @@ def _effect(
         low=math.exp(low),
         high=math.exp(high),
         level=level,
+        final_level=level,
         p_value=ranks.two_sided_p(ordered, tail),
         blocks=sample.blocks,
         method=_method(exact=ranks.rank_outside(tail, level) > 0, paired=sample.paired),

@@ -96,9 +96,24 @@ def stopping_early(case: Case, trials: Trials) -> list[Verdict]:
                 _first(trials[_BASELINE], blocks), _first(trials[name], blocks), looks
             )
             if effect is not None:
-                verdicts.append(_judge(case, effect))
+                verdicts.append(judge(effect, direction="higher", matters=case.matters))
         if all(verdict.kind != "undecided" for verdict in verdicts):
             break
+    return verdicts
+
+
+def reaching_precision(case: Case, trials: Trials) -> list[Verdict]:
+    """As a precision policy judges: after every block, until ± `matters` / 2 is reached."""
+    looks = sequential.planned_looks(case.blocks)
+    verdicts: list[Verdict] = []
+    for blocks in range(looks.first, looks.most + 1):
+        effect = sequential.look(
+            _first(trials[_BASELINE], blocks), _first(trials[_names(case)[0]], blocks), looks
+        )
+        if effect is not None:
+            verdicts = [judge(effect, direction="higher", matters=case.matters)]
+            if effect.half_width <= case.matters / 2:
+                break
     return verdicts
 
 
@@ -145,12 +160,9 @@ def _first(values: dict[int, float], blocks: int) -> dict[int, float]:
 def _with_holm(case: Case, effects: list[Effect]) -> list[Verdict]:
     adjusted = holm([effect.p_value for effect in effects])
     return [
-        _judge(case, effect, p_value) for effect, p_value in zip(effects, adjusted, strict=True)
-    ]
-
-
-def _judge(case: Case, effect: Effect, adjusted_p: float | None = None) -> Verdict:
-    return judge(
-        effect, direction="higher", matters=case.matters, adjusted_p=adjusted_p,
-        comparisons=case.comparisons,
-    )  # fmt: skip
+        judge(
+            effect, direction="higher", matters=case.matters, adjusted_p=p_value,
+            comparisons=case.comparisons,
+        )
+        for effect, p_value in zip(effects, adjusted, strict=True)
+    ]  # fmt: skip

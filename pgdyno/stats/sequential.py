@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,9 @@ from pgdyno.stats.effect import Effect, estimate_effect
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+RANKS_MARGIN: Final = 0.94
+"""The share of α that is spent. The levels are those of normal sums; ranks that are looked at again
+and again err up to 5 % more often (0.0527 for 0.05, 30 looks, 200,000 simulated experiments)."""
 _NORMAL: Final = NormalDist()
 _GRID: Final = 401
 _FARTHEST: Final = 9.0
@@ -50,15 +53,17 @@ class Looks:
         """The level of the interval after `blocks` blocks; `ValueError` if no look is planned."""
         if not self.first <= blocks <= self.most:
             raise ValueError(f"no look is planned after {blocks} blocks")
-        alphas = nominal_alphas(
-            tuple(range(self.first, blocks + 1)), self.most, self.alpha / self.comparisons
-        )
-        return 1 - alphas[-1]
+        planned = tuple(range(self.first, self.most + 1))
+        alpha = RANKS_MARGIN * self.alpha / self.comparisons
+        return 1 - nominal_alphas(planned, self.most, alpha)[blocks - self.first]
 
 
 def planned_looks(most: int, *, alpha: float = 0.05, comparisons: int = 1) -> Looks:
-    """After every block from the fewest that could decide anything, `most` at the latest."""
-    fewest = power.blocks_that_can_decide(alpha=alpha, comparisons=comparisons)
+    """After every block from the fewest that could decide anything, `most` at the latest.
+
+    Where `most` is less than that there is one look, which cannot decide.
+    """
+    fewest = power.blocks_that_can_decide(alpha=RANKS_MARGIN * alpha, comparisons=comparisons)
     return Looks(first=min(fewest, most), most=most, alpha=alpha, comparisons=comparisons)
 
 
@@ -67,12 +72,13 @@ def look(
 ) -> Effect | None:
     """The effect so far, with the level of this look; None before the first one.
 
-    Hand it to `verdict.judge` as it is (its p is held against 1 − level, so without Holm).
+    Hand it to `verdict.judge` as it is: its p is held against 1 − level, without Holm.
     """
     blocks = len(baseline.keys() & variant.keys())
     if blocks < looks.first:
         return None
-    return estimate_effect(baseline, variant, level=looks.level(min(blocks, looks.most)))
+    effect = estimate_effect(baseline, variant, level=looks.level(min(blocks, looks.most)))
+    return replace(effect, final_level=looks.level(looks.most))
 
 
 @lru_cache(maxsize=1024)
@@ -90,24 +96,24 @@ def nominal_alphas(blocks: tuple[int, ...], most: int, alpha: float) -> tuple[fl
     grid, weights = numpy.zeros(1), numpy.ones(1)
     before = 0.0
     for number in blocks:
-        time = number / most
-        allowed = _spent(time, alpha)
-        step = math.sqrt(time - before)
+        share = number / most
+        allowed = _spent(share, alpha)
+        step = math.sqrt(share - before)
         limit = _limit(grid, weights, step, max(allowed - spent, 0.0))
-        found.append(2 * _NORMAL.cdf(-limit / math.sqrt(time)))
+        found.append(2 * _NORMAL.cdf(-limit / math.sqrt(share)))
         finer = numpy.linspace(-limit, limit, _GRID)
         density = numpy.exp(-(((finer[:, None] - grid[None, :]) / step) ** 2) / 2)
         density = density @ weights / (step * math.sqrt(2 * math.pi))
         spacing = numpy.full(_GRID, finer[1] - finer[0])
         spacing[[0, -1]] /= 2
         grid, weights = finer, density * spacing
-        spent, before = allowed, time
+        spent, before = allowed, share
     return tuple(found)
 
 
-def _spent(time: float, alpha: float) -> float:
+def _spent(share: float, alpha: float) -> float:
     """α(t), of O'Brien and Fleming's type."""
-    return 4 * _NORMAL.cdf(_NORMAL.inv_cdf(alpha / 4) / math.sqrt(min(time, 1.0)))
+    return 4 * _NORMAL.cdf(_NORMAL.inv_cdf(alpha / 4) / math.sqrt(share))
 
 
 def _limit(grid: NDArray[Any], weights: NDArray[Any], step: float, target: float) -> float:

@@ -2,8 +2,8 @@
 
 With k values beyond, the share that truly lies beyond is known to about ± 2/√k of itself. At
 k = 10 a "p99.9" is anything from p99.82 to p99.95 (Poisson limits 4.8 to 18.4 for 10 at 95 %),
-with fewer it is the name of one or two transactions. The rule counts transactions as if they were independent;
-a stall that hits many clients at once puts many of them beyond, so it is the least to ask for.
+with fewer it is the name of one or two transactions. The rule counts transactions as if they were
+independent; a stall hits many clients at once, so this is the least to ask for.
 
 >>> transactions_needed(0.999), is_known(0.999, 9_000), refusal(0.999, 20_000)
 (10000, False, None)

@@ -139,7 +139,11 @@ def _more_trials(effect: Effect, matters: float, comparisons: int) -> int | None
     if effect.blocks < 2 and effect.sd_log == 0:
         return None
     needed = power.blocks_to_decide(
-        effect.sd_log, matters, alpha=effect.alpha, comparisons=comparisons, paired=effect.paired
+        effect.sd_log,
+        matters,
+        alpha=1 - effect.final_level,
+        comparisons=comparisons,
+        paired=effect.paired,
     )
     return max(1, needed - effect.blocks)
 
