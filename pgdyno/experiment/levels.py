@@ -162,3 +162,20 @@ def filled(level: str, names: Mapping[str, Value]) -> str:
         return text_of(int(value) if whole else value)
 
     return _BRACES.sub(computed, level)
+
+
+def share(level: Level) -> float:
+    """A relative difference above 0 and below 1: `2 %`, `0.02`.
+
+    >>> share("2 %"), share(0.5)
+    (0.02, 0.5)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text_of(level))
+    if match is None or isinstance(level, bool):
+        raise InvalidInput(f"'{text_of(level)}' is not a share", hint="write it as 2 % or 0.02")
+    found = float(match[1]) / (100 if match[2] else 1)
+    if not 0 < found < 1:
+        raise InvalidInput(
+            f"'{text_of(level)}' is not above 0 and below 1", hint="write it as 2 % or 0.02"
+        )
+    return found
