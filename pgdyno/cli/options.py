@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from pgdyno.errors import InvalidInput
+from pgdyno.experiment.levels import share
 from pgdyno.experiment.store import DEFAULT_OUTPUT
 from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
 
@@ -58,6 +59,7 @@ class RunReference(click.ParamType[str]):
 DURATION = Quantity("duration", parse_duration_s)
 RATE = Quantity("rate", parse_rate_per_s)
 COUNT = Quantity("count", parse_count)
+SHARE = Quantity("share", share)
 
 
 def output_option(command: F) -> F:

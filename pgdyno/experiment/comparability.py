@@ -104,14 +104,17 @@ def differences(baseline: Side, variant: Side) -> Iterator[Difference]:
         one, other = _words(baseline, read), _words(variant, read)
         if one and other and one != other:
             yield Difference(what=what, baseline=one, variant=other)
-    for group in (_load, _settings):
-        one_group, other_group = _merged(baseline, group), _merged(variant, group)
-        if one_group is None or other_group is None:
-            continue
-        for name in sorted(one_group.keys() | other_group.keys()):
-            one, other = one_group.get(name, "default"), other_group.get(name, "default")
-            if one != other:
-                yield Difference(what=name, baseline=one, variant=other)
+    load, other_load = _merged(baseline, _load) or {}, _merged(variant, _load) or {}
+    for name in sorted(load.keys() & other_load.keys()):
+        if load[name] != other_load[name]:
+            yield Difference(what=name, baseline=load[name], variant=other_load[name])
+    settings, other_settings = _merged(baseline, _settings), _merged(variant, _settings)
+    if settings is None or other_settings is None:
+        return
+    for name in sorted(settings.keys() | other_settings.keys()):
+        one, other = settings.get(name, "default"), other_settings.get(name, "default")
+        if one != other:
+            yield Difference(what=name, baseline=one, variant=other)
 
 
 def _incomplete(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
@@ -183,11 +186,13 @@ def _errors(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacl
     if abs(one - other) > limit:
         yield _refused(
             "errors",
-            f"different error rates: {one:.2%} against {other:.2%} of the transactions did not "
-            f"commit, and {limit:.2%} is a quarter of the difference that matters",
+            f"different error rates: {_percent(one)} against {_percent(other)} of the transactions "
+            f"did not commit, and {_percent(limit)} is a quarter of the difference that matters",
         )
     elif max(one, other) > 0.01:
-        yield _warned("errors", f"{one:.2%} and {other:.2%} of the transactions did not commit")
+        yield _warned(
+            "errors", f"{_percent(one)} and {_percent(other)} of the transactions did not commit"
+        )
 
 
 def _ages(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
@@ -202,7 +207,10 @@ def _ages(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]
         )
     dead = [_mean(side, lambda of: of.age.dead_share) for side in (baseline, variant)]
     if dead[0] is not None and dead[1] is not None and abs(dead[0] - dead[1]) > AGED_DEAD_SHARE:
-        yield kind("dead rows", f"dead rows at the beginning: {dead[0]:.1%} against {dead[1]:.1%}")
+        yield kind(
+            "dead rows",
+            f"dead rows at the beginning: {_percent(dead[0])} against {_percent(dead[1])}",
+        )
     size = [_mean(side, lambda of: of.age.bytes) for side in (baseline, variant)]
     same_data = _merged(baseline, _data_words) == _merged(variant, _data_words)
     if size[0] and size[1] and same_data and abs(size[0] / size[1] - 1) > AGED_GROWTH:
@@ -238,7 +246,7 @@ def _generator(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obst
         if share is not None and share >= NEAR_CEILING:
             yield _refused(
                 "generator",
-                f"the load generator was near its ceiling with {side.name} ({share:.0%} of it): "
+                f"the load generator was near its ceiling with {side.name} ({_percent(share)} of it): "
                 "the difference may be its own",
             )
 
@@ -315,6 +323,10 @@ def _merged(
         for name, value in words.items():
             found.setdefault(name, {})[value] = None
     return {name: " or ".join(values) for name, values in found.items()} if known else None
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2f} %"
 
 
 def _builds_of(side: Side) -> frozenset[str]:

@@ -34,9 +34,9 @@ class Metric:
 
 
 _ALL: Final = (
-    Metric(name="throughput_per_s", unit="/s", direction="higher", words="throughput"),
+    Metric(name="throughput_per_s", unit="tps", direction="higher", words="throughput"),
     Metric(
-        name="goodput_per_s", unit="/s", direction="higher",
+        name="goodput_per_s", unit="tps", direction="higher",
         words="throughput within the response time limit",
     ),
     Metric(

@@ -22,7 +22,7 @@ from pgdyno.experiment.responses import DEFAULT_METRIC
 from pgdyno.experiment.store import Run, StoredTrial, find_run
 from pgdyno.experiment.trial_readings import read_trial, sides_of
 from pgdyno.foreign.files import read_files
-from pgdyno.model import Experiment, Response, Variant
+from pgdyno.model import Experiment, Response
 
 
 def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
@@ -66,18 +66,7 @@ def purpose_of(experiment: Experiment) -> Purpose:
 
 def second_copy(experiment: Experiment, baseline: str) -> str | None:
     """The variant of an A/A experiment that is the baseline once more; None where there is none."""
-
-    def all_but_name(variant: Variant) -> Variant:
-        return variant.model_copy(update={"name": "", "levels": {}})
-
-    own = next((each for each in experiment.variants if each.name == baseline), None)
-    if own is None or not experiment.aa:
-        return None
-    copies = (
-        each.name
-        for each in experiment.variants
-        if each.name != baseline and all_but_name(each) == all_but_name(own)
-    )
+    copies = (each.name for each in experiment.variants if each.copy_of == baseline)
     return next(copies, None)
 
 

@@ -1,0 +1,137 @@
+"""A comparison in the terminal: what stands against it, the verdicts, then the figures; 80 columns.
+
+Colour only repeats what the words say.
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.calibration.noise import KeptNoise
+from pgdyno.experiment.comparing import Comparison, Finding, Pair
+from pgdyno.reports import comparison_wording as words
+from pgdyno.reports.figures import visible, wrapped
+from pgdyno.units import format_counted
+
+VERDICT_STYLES = {
+    "better": "bold green",
+    "worse": "bold red",
+    "equivalent": "bold cyan",
+    "undecided": "bold yellow",
+    "refused": "bold red",
+    "none": "bold yellow",
+}
+_INDENT = 2
+_SIDES_ACROSS = 4
+
+
+def render_comparison(comparison: Comparison, console: Console, kept: tuple[str, ...] = ()) -> None:
+    """Print a comparison. `kept`: sentences about noise floors that earlier A/As left."""
+    if comparison.asked.question:
+        _say(console, comparison.asked.question, "bold")
+        console.print()
+    for pair in comparison.pairs:
+        _pair(console, pair, comparison.baseline.name)
+    _noise(console, comparison, kept)
+    _figures(console, comparison)
+    _list(console, "what differs", _differences(comparison))
+    _list(console, "outliers", [words.flagged_words(each) for each in comparison.flagged])
+    _list(console, "not known", list(comparison.remarks))
+
+
+def _pair(console: Console, pair: Pair, baseline: str) -> None:
+    for obstacle in (*pair.comparability.refused, *pair.comparability.warned):
+        _say(console, f"! {obstacle.sentence}", "red" if obstacle.kind == "refused" else "yellow")
+    if pair.refused:
+        _say(console, words.refusal(pair, baseline), VERDICT_STYLES["refused"])
+        _say(console, "To see the difference all the same: --even-so", "dim")
+    for finding in pair.findings:
+        _finding(console, finding, baseline)
+    console.print()
+
+
+def _finding(console: Console, finding: Finding, baseline: str) -> None:
+    kind = words.verdict_of(finding)
+    _say(console, words.headline(finding, baseline), VERDICT_STYLES[kind])
+    for sentence in words.reasons(finding):
+        text = wrapped(visible(sentence), console.width - _INDENT)
+        console.print(Padding(Text(text), (0, 0, 0, _INDENT)))
+
+
+def _noise(console: Console, comparison: Comparison, kept: tuple[str, ...]) -> None:
+    sentences = [words.noise_words(each) for each in comparison.noise] or list(kept)
+    _list(console, "noise floor", sentences)
+
+
+def _figures(console: Console, comparison: Comparison) -> None:
+    """Medians of the trials: metrics down and variants across, or turned where there are many."""
+    sides, metrics = comparison.sides, words.table_metrics(comparison)
+    if not metrics or not any(side.readings for side in sides):
+        return
+    across = len(sides) <= _SIDES_ACROSS
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    if across:
+        table.add_column("median of the trials", overflow="fold")
+        for side in sides:
+            table.add_column(Text(visible(side.name)), justify="right", overflow="fold")
+        table.add_row("trials", *(str(len(side.readings)) for side in sides))
+        table.add_row("durability class", *(words.class_words(side) for side in sides))
+        for metric in metrics:
+            unit = words.unit_words(metric)
+            name = f"{metric.words}, {unit}" if unit else metric.words
+            values = [words.median_words(side, metric) for side in sides]
+            table.add_row(name, *values)
+    else:
+        judged = metrics[: len(comparison.asked.responses)]
+        table.add_column("variant", overflow="fold")
+        table.add_column("trials", justify="right")
+        table.add_column("class")
+        for metric in judged:
+            unit = words.unit_words(metric)
+            title = f"{metric.words}, {unit}" if unit else metric.words
+            table.add_column(title, justify="right", overflow="fold")
+        for side in sides:
+            values = [words.median_words(side, metric) for metric in judged]
+            count = str(len(side.readings))
+            table.add_row(Text(visible(side.name)), count, words.class_words(side), *values)
+    console.print(Padding(table, (0, 0, 1, _INDENT)))
+
+
+def _differences(comparison: Comparison) -> list[str]:
+    several = len(comparison.pairs) > 1
+    return [
+        (f"{pair.variant.name}: " if several else "") + each.sentence
+        for pair in comparison.pairs
+        for each in pair.comparability.differences
+    ]
+
+
+def _list(console: Console, name: str, sentences: list[str]) -> None:
+    """A name, and sentences wrapped under each other beside it."""
+    if not sentences:
+        return
+    width = 14
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(min_width=width)
+    table.add_column(overflow="fold")
+    for number, sentence in enumerate(sentences):
+        text = wrapped(visible(sentence), console.width - _INDENT - width - 2)
+        table.add_row(Text(name if number == 0 else "", style="dim"), Text(text))
+    console.print(Padding(table, (0, 0, 1, _INDENT)))
+
+
+def kept_noise_words(kept: KeptNoise, age: str, blocks: int) -> str:
+    """What an earlier A/A on this machine found, how old that is, and what it means here."""
+    floor = "not known" if kept.floor is None else words.percent(kept.floor)
+    reach = kept.detectable_with(blocks) if blocks > 1 else float("inf")
+    reachable = f"; {format_counted(blocks, 'block')} find {words.percent(reach)}"
+    return f"{kept.metric} {floor} (A/A of {kept.workload} {age} ago, {kept.blocks} blocks)" + (
+        reachable if reach < 10 else f"; {format_counted(blocks, 'block')} cannot decide"
+    )
+
+
+def _say(console: Console, sentence: str, style: str) -> None:
+    console.print(Text(wrapped(visible(sentence), console.width), style=style))
