@@ -14,6 +14,7 @@ import click
 
 from pgdyno import __version__
 from pgdyno.cli.calibrate import calibrate_command
+from pgdyno.cli.compare import compare
 from pgdyno.cli.experiment import experiment
 from pgdyno.cli.list import list_command
 from pgdyno.cli.prune import prune
@@ -39,7 +40,7 @@ def cli() -> None:
 _COMMANDS = (
     *(run, rerun, list_command, show, report, tag, prune, workloads, servers),
     experiment,
-    calibrate_command,
+    *(compare, calibrate_command),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

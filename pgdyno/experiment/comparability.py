@@ -246,8 +246,8 @@ def _generator(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obst
         if share is not None and share >= NEAR_CEILING:
             yield _refused(
                 "generator",
-                f"the load generator was near its ceiling with {side.name} ({_percent(share)} of it): "
-                "the difference may be its own",
+                f"the load generator was near its ceiling with {side.name} "
+                f"({_percent(share)} of it): the difference may be its own",
             )
 
 
