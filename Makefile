@@ -1,14 +1,14 @@
 # The only commands a newcomer needs:
 #   make demo   build everything, run a benchmark on a private PostgreSQL, write a report
 #   make test   install what the tests need, then test
-#   make lint · make fix · make bench · make docs · make setup · make clean
+#   make lint · make fix · make fuzz · make bench · make docs · make setup · make clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 SOURCES := pyproject.toml Cargo.toml Cargo.lock engine/Cargo.toml $(shell find engine -name '*.rs' -not -path '*/target/*')
 
-.PHONY: setup demo test test-engine test-unit test-pg test-slow lint fix bench docs clean
+.PHONY: setup demo test test-engine test-unit test-pg test-slow lint fix fuzz bench docs clean
 
 setup: $(INSTALLED)
 
@@ -47,6 +47,10 @@ fix: setup
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	cargo fmt
+
+# Ten seconds for each of the engine's parsers; longer: sh tools/fuzz.sh SECONDS
+fuzz:
+	sh tools/fuzz.sh 10
 
 bench: setup
 	$(BIN)/python benches/load.py
