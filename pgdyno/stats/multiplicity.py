@@ -15,9 +15,10 @@ from collections.abc import Sequence
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Adjusted p values in the order given: to be held against α itself."""
-    if len(p_values) < 2:
-        return tuple(p_values)
-    from statsmodels.stats.multitest import multipletests
-
-    adjusted = multipletests(list(p_values), method="holm")[1]
-    return tuple(float(p) for p in adjusted)
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    adjusted = [0.0] * len(p_values)
+    reached = 0.0
+    for step, at in enumerate(order):
+        reached = max(reached, min(1.0, (len(p_values) - step) * p_values[at]))
+        adjusted[at] = reached
+    return tuple(adjusted)

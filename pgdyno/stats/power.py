@@ -59,12 +59,16 @@ def chance_to_find(
         return 0.0
     if sd_log <= 0:
         return 1.0
-    from scipy.special import stdtrit
-    from scipy.stats import nct
+    from statsmodels.stats.power import TTestPower
 
-    shift = math.log1p(difference) / sd_log * math.sqrt(blocks * SIGNED_RANK_EFFICIENCY)
-    limit = float(stdtrit(blocks - 1, 1 - level / 2))
-    return float(nct.sf(limit, blocks - 1, shift))
+    found = TTestPower().power(
+        effect_size=math.log1p(difference) / sd_log,
+        nobs=blocks * SIGNED_RANK_EFFICIENCY,
+        df=blocks - 1,
+        alpha=level / 2,
+        alternative="larger",
+    )
+    return float(found)
 
 
 def trials_needed(
