@@ -16,6 +16,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pgdyno.experiment.precision import half_widths, is_reached
 from pgdyno.model import Experiment, Trial, TrialOutcome, Variant
 
 _FAILURES_MAX = 2
@@ -146,6 +147,11 @@ def _enough(
     stopping = experiment.stopping
     if block <= stopping.replicates:
         return None
+    if stopping.policy == "precision" and stopping.precision is not None:
+        widths = half_widths(experiment, _first_response(experiment, past))
+        if is_reached(list(widths.values()), stopping.precision):
+            worst = max(width or 0.0 for width in widths.values())
+            return Stop(reason=f"every effect is known to ± {worst:.2%} after {block - 1} blocks")
     if stopping.policy == "budget" and stopping.budget_s is not None:
         used_s = sum(each.duration_s for each in past)
         next_s = block_s(experiment, past, expected_s)
@@ -169,6 +175,16 @@ def block_s(experiment: Experiment, past: Sequence[Past], expected_s: Mapping[st
         own = [each for each in past if each.variant == variant.name and each.completed]
         total_s += own[-1].duration_s if own else expected_s.get(variant.name, 0.0)
     return total_s
+
+
+def _first_response(experiment: Experiment, past: Sequence[Past]) -> dict[str, dict[int, float]]:
+    """Variant → block → value of the response that decides about precision."""
+    name = experiment.responses[0].metric
+    values: dict[str, dict[int, float]] = {}
+    for each in past:
+        if each.completed and name in each.values:
+            values.setdefault(each.variant, {})[each.block] = each.values[name]
+    return values
 
 
 def _hopeless(past: Sequence[Past], now: Sequence[Past], block: int, name: str) -> Stop | None:

@@ -23,12 +23,16 @@ _CHECK_DEADLINE_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSetting:
-    """One line of `postgres --describe-config`; the limits are empty where the type has none."""
+    """One line of `postgres --describe-config`; the limits are empty where the type has none.
+
+    `context` says when a change counts: `postmaster` at a start, `sighup` at a reload, `user` …
+    """
 
     name: str
     type: str
     lowest: str
     highest: str
+    context: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +56,21 @@ def parse_description(text: str) -> dict[str, KnownSetting]:
         fields = line.split("\t")
         if len(fields) >= 7:
             known[fields[0]] = KnownSetting(
-                name=fields[0], type=fields[3], lowest=fields[5], highest=fields[6]
-            )
+                name=fields[0], type=fields[3], lowest=fields[5], highest=fields[6],
+                context=fields[1],
+            )  # fmt: skip
     return known
+
+
+def known_settings(
+    installation: Installation, host: Host, user: str | None
+) -> dict[str, KnownSetting]:
+    """Every setting that the server program knows, asked of the program itself."""
+    described = host.run(
+        Command(words=[str(installation.bin_dir / "postgres"), "--describe-config"], user=user),
+        deadline_s=_CHECK_DEADLINE_S,
+    )
+    return parse_description(described.output)
 
 
 def check_settings(
@@ -72,11 +88,7 @@ def check_settings(
     rest = {name: value for name, value in settings.items() if name.lower() not in facts.owned}
     judged_together = _judge(rest, installation, host, user) if rest else None
     if judged_together is not None and judged_together.status != 0:
-        described = host.run(
-            Command(words=[str(installation.bin_dir / "postgres"), "--describe-config"], user=user),
-            deadline_s=_CHECK_DEADLINE_S,
-        )
-        known = parse_description(described.output)
+        known = known_settings(installation, host, user)
         for name, value in rest.items():
             judged = _judge({name: value}, installation, host, user)
             if judged.status != 0:

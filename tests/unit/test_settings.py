@@ -20,7 +20,7 @@ KNOWN = parse_description(DESCRIPTION)
 def test_description_gives_names_types_and_limits() -> None:
     assert list(KNOWN) == ["fsync", "max_connections", "work_mem"]
     assert KNOWN["work_mem"] == KnownSetting(
-        name="work_mem", type="INTEGER", lowest="64", highest="2147483647"
+        name="work_mem", type="INTEGER", lowest="64", highest="2147483647", context="user"
     )
 
 

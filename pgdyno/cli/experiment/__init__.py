@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from pgdyno.cli.experiment.check import check
+from pgdyno.cli.experiment.plan import plan
 
 
 @click.group(short_help="Compare on purpose: a question, factors, repeated trials, an answer.")
@@ -21,6 +22,6 @@ def experiment() -> None:
     """  # noqa: D301  (click reads the escape)
 
 
-_COMMANDS: tuple[click.Command, ...] = (check,)
+_COMMANDS: tuple[click.Command, ...] = (check, plan)
 for _command in _COMMANDS:
     experiment.add_command(_command)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from pgdyno.cli.experiment.reading import file_argument, read_file
-from pgdyno.experiment.runner import check_experiment
-from pgdyno.hosts.local import Local
-from pgdyno.units import format_counted
+from pgdyno.cli.experiment.reading import file_argument, read_experiment
+from pgdyno.cli.options import json_option, output_option
+from pgdyno.units import format_counted, format_duration_s
 
 
 @click.command(short_help="Say all that is wrong with a file.")
 @file_argument
-def check(file: Path) -> None:
+@output_option
+@json_option
+def check(file: Path, output: Path, *, as_json: bool) -> None:
     """Check FILE, the scripts of its workloads, and whether its design can decide.
 
-    No server is started; whether its settings exist is the server's to say, before the first trial.
+    No server is started: whether a setting exists is the server's to say, before the first trial.
     """
-    experiment, workloads = read_file(file)
-    check_experiment(experiment, workloads, Local())
-    click.echo(f"{file}: {format_counted(len(experiment.variants), 'variant')}, nothing is wrong")
+    read = read_experiment(file, output)
+    variants, trials = len(read.experiment.variants), len(read.plan.trials)
+    if as_json:
+        click.echo(json.dumps({"file": str(file), "variants": variants, "trials": trials}))
+        return
+    click.echo(
+        f"{file}: nothing is wrong: {format_counted(variants, 'variant')}, "
+        f"{format_counted(trials, 'trial')}, about {format_duration_s(read.plan.total_s)}"
+    )
