@@ -13,6 +13,7 @@ from types import FrameType
 import click
 
 from pgdyno import __version__
+from pgdyno.cli.ab import ab
 from pgdyno.cli.calibrate import calibrate_command
 from pgdyno.cli.compare import compare
 from pgdyno.cli.experiment import experiment
@@ -38,7 +39,7 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    *(run, rerun, list_command, show, report, tag, prune, workloads, servers),
+    *(run, ab, rerun, list_command, show, report, tag, prune, workloads, servers),
     experiment,
     *(compare, calibrate_command),
 )

@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from pgdyno.cli.options import SHARE, json_option, output_option
-from pgdyno.cli.verdicts import exit_code, tell
+from pgdyno.cli.options import json_option, output_option
+from pgdyno.cli.verdicts import exit_code, metric_option, responses_of, tell
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.comparability import Purpose
 from pgdyno.experiment.comparing import Asked
-from pgdyno.experiment.responses import DEFAULT_METRIC, metric
 from pgdyno.experiment.selecting import compare_words
-from pgdyno.model import Response
 
 _BETWEEN = "--"
 _KEPT = "\x1e"
@@ -38,20 +36,7 @@ class TwoSides(click.Command):
     options_metavar="[OPTIONS]",
 )
 @click.argument("words", nargs=-1, metavar="BASELINE... -- VARIANT...")
-@click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    multiple=True,
-    help="Response metric to judge; may be repeated.  [default: throughput_per_s]",
-)
-@click.option(
-    "--matters",
-    type=SHARE,
-    default="2%",
-    show_default=True,
-    help="The relative difference that would matter.",
-)
+@metric_option
 @click.option("--even-so", is_flag=True, help="Compare what is not comparable, and mark it.")
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 3 when a metric is worse.")
 @output_option
@@ -71,7 +56,7 @@ def compare(words: tuple[str, ...], output: Path, **options: Any) -> None:
     """  # noqa: D301  (click reads the escape)
     before, after = _sides(words)
     asked = Asked(
-        responses=_responses(options["metrics"], options["matters"]),
+        responses=responses_of(options["metrics"], options["matters"]),
         purpose=Purpose(matters=options["matters"]),
         paired=False,
         even_so=options["even_so"],
@@ -92,11 +77,3 @@ def _sides(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not side:
             raise InvalidInput(f"nothing stands {where} '--'", hint=example)
     return before, after
-
-
-def _responses(names: tuple[str, ...], matters: float) -> tuple[Response, ...]:
-    """The metrics asked for, each with its own direction."""
-    return tuple(
-        Response(metric=name, direction=metric(name).direction, matters=matters)
-        for name in dict.fromkeys(names or (DEFAULT_METRIC,))
-    )

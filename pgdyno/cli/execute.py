@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from pgdyno.cli.verdicts import experiment_exit_code, is_comparison, tell_experiment
 from pgdyno.errors import (
     EXIT_CHECK_FAILED,
     EXIT_COULD_NOT,
@@ -35,6 +36,8 @@ class Execution:
     output: Path
     as_json: bool
     with_report: bool
+    even_so: bool = False
+    fail_if_worse: bool = False
 
 
 def execute(
@@ -64,6 +67,8 @@ def execute(
             remove_run(run)
         else:
             _tell(run, execution)
+    if is_comparison(run.experiment):
+        sys.exit(experiment_exit_code(run, execution))
     sys.exit(exit_code(run))
 
 
@@ -88,6 +93,9 @@ def _tell(run: Run, execution: Execution) -> None:
     """Print what there is and write the report, also after a failure: results are never lost."""
     measured = [stored for stored in run.trials if stored.summary or stored.intervals()]
     if not measured:
+        return
+    if is_comparison(run.experiment):
+        tell_experiment(run, execution)
         return
     if execution.with_report:
         html.write_report(run, run.folder / "report.html")

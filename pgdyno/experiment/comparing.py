@@ -110,8 +110,9 @@ class Comparison:
     @property
     def sides(self) -> tuple[Side, ...]:
         """All sides, the baseline first."""
-        again = () if self.again is None else (self.again,)
-        return (self.baseline, *again, *(pair.variant for pair in self.pairs))
+        others = [pair.variant for pair in self.pairs]
+        again = () if self.again is None or self.again in others else (self.again,)
+        return (self.baseline, *again, *others)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -135,7 +136,8 @@ def compare(baseline: Side, variants: Sequence[Side], asked: Asked) -> Compariso
     baseline = _guarded(baseline)
     guarded = [_guarded(side) for side in variants]
     again = next((side for side in guarded if side.name == asked.again), None)
-    others = [side for side in guarded if side.name != asked.again]
+    # The copy is compared like a variant where there is nothing else.
+    others = [side for side in guarded if side.name != asked.again] or guarded
     judged = [(side, judge_comparability(baseline, side, asked.purpose)) for side in others]
     shown = {side.name: asked.even_so or not found.refused for side, found in judged}
     findings = _findings(baseline, [side for side in others if shown[side.name]], asked)

@@ -18,11 +18,10 @@ from pgdyno.errors import InvalidInput, PgdynoError, Problems, nearest_hint
 from pgdyno.experiment.comparability import Purpose
 from pgdyno.experiment.comparing import Asked, Comparison, compare
 from pgdyno.experiment.readings import Reading, Side
-from pgdyno.experiment.responses import DEFAULT_METRIC
 from pgdyno.experiment.store import Run, StoredTrial, find_run
 from pgdyno.experiment.trial_readings import read_trial, sides_of
 from pgdyno.foreign.files import read_files
-from pgdyno.model import Experiment, Response
+from pgdyno.model import Experiment
 
 
 def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
@@ -36,7 +35,7 @@ def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
     others = [side for side in sides if side is not baseline]
     asked = Asked(
         question=experiment.question,
-        responses=responses_of(experiment),
+        responses=experiment.responses,
         purpose=purpose_of(experiment),
         paired=True,
         again=second_copy(experiment, name),
@@ -46,21 +45,11 @@ def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
     return compare(baseline, others, asked)
 
 
-def responses_of(experiment: Experiment) -> tuple[Response, ...]:
-    """What an experiment judges; where it does not say: throughput, or p99 of an open loop."""
-    if experiment.responses:
-        return experiment.responses
-    loads = [variant.load for variant in experiment.variants]
-    if all(load.rate_per_s is not None or load.stages for load in loads):
-        return (Response(metric="p99_us", direction="lower"),)
-    return (Response(metric=DEFAULT_METRIC),)
-
-
 def purpose_of(experiment: Experiment) -> Purpose:
     """What an experiment varies on purpose."""
     named = {factor.name for factor in experiment.factors if len(factor.levels) > 1}
     named |= {name for variant in experiment.variants for name in variant.levels}
-    matters = min((each.matters for each in responses_of(experiment)), default=0.02)
+    matters = min((each.matters for each in experiment.responses), default=0.02)
     return Purpose(factors=frozenset(named), one_experiment=True, matters=matters)
 
 

@@ -12,7 +12,9 @@ from rich.text import Text
 
 from pgdyno.calibration.noise import KeptNoise
 from pgdyno.experiment.comparing import Comparison, Finding, Pair
+from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording as words
+from pgdyno.reports import wording
 from pgdyno.reports.figures import visible, wrapped
 from pgdyno.units import format_counted
 
@@ -40,6 +42,18 @@ def render_comparison(comparison: Comparison, console: Console, kept: tuple[str,
     _list(console, "what differs", _differences(comparison))
     _list(console, "outliers", [words.flagged_words(each) for each in comparison.flagged])
     _list(console, "not known", list(comparison.remarks))
+
+
+def render_closing(run: Run, console: Console) -> None:
+    """Where the run lies, its page, and how to look at it again."""
+    closing = [("folder", str(run.folder))]
+    report = run.folder / "report.html"
+    if report.exists():
+        closing.append(("report", str(report)))
+    closing.append(("again", wording.repeat_command(run)))
+    for name, value in closing:
+        # Never wrapped, so that it can be copied whole.
+        console.print(Text.assemble("  ", (f"{name:<16}", "dim"), value), soft_wrap=True)
 
 
 def _pair(console: Console, pair: Pair, baseline: str) -> None:

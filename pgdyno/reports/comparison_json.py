@@ -10,6 +10,7 @@ from typing import Any
 
 from pgdyno.experiment.comparing import Comparison, Finding, Flagged, Noise, Pair
 from pgdyno.experiment.readings import Reading, Side
+from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording as words
 from pgdyno.stats.effect import Effect
 
@@ -29,6 +30,18 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "outliers": [_flagged(each) for each in comparison.flagged],
         "variants": [_side(side) for side in comparison.sides],
         "not_known": list(comparison.remarks),
+    }
+
+
+def identity(run: Run) -> dict[str, Any]:
+    """Which experiment it is and where it lies."""
+    experiment = run.experiment
+    return {
+        "id": experiment.id,
+        "name": experiment.name,
+        "created": experiment.created,
+        "pgdyno_version": experiment.pgdyno_version,
+        "folder": str(run.folder),
     }
 
 

@@ -83,7 +83,11 @@ class TrialView:
 
 def write_report(run: Run, path: Path) -> Path:
     """Write the report of a run to `path` and return it; `PgdynoError` where that is impossible."""
-    text = render(read_run(run))
+    return write_page(render(read_run(run)), path)
+
+
+def write_page(text: str, path: Path) -> Path:
+    """Write a page under a temporary name and rename it; `PgdynoError` where that is impossible."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         temporary.write_text(text, encoding="utf-8")
@@ -98,26 +102,33 @@ def write_report(run: Run, path: Path) -> Path:
 
 def render(documents: RunDocuments) -> str:
     """The page's text."""
-    style = _asset("youplot.vendor", "uplot.min.css") + _asset(
-        "pgdyno.reports", "assets/report.css"
-    )
-    script = _asset("youplot.vendor", "uplot.iife.min.js") + "\n"
-    script += _asset("pgdyno.reports", "assets/report.js")
-    template = _environment().get_template("report.html")
+    style = _asset("youplot.vendor", "uplot.min.css") + asset("assets/report.css")
+    script = page_script()
+    template = environment().get_template("report.html")
     return template.render(
         run=documents,
         trials=[trial_view(trial) for trial in documents.trials],
         repeat_command=f"pgdyno rerun {documents.experiment.id}",
         style=Markup(style),
         script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=source_hash(style),
+        script_hash=source_hash(script),
         words=wording,
         spoken=spoken,
         titles=TITLES,
         durability_names=DURABILITY_NAMES,
         most_sizes=MOST_SIZES,
     )
+
+
+def asset(name: str) -> str:
+    """One of our own styles or scripts, to stand inside a page."""
+    return _asset("pgdyno.reports", name)
+
+
+def page_script() -> str:
+    """The script of every page: charts, light and dark, printing."""
+    return _asset("youplot.vendor", "uplot.iife.min.js") + "\n" + asset("assets/report.js")
 
 
 def trial_view(documents: TrialDocuments) -> TrialView:
@@ -207,15 +218,16 @@ def _types(documents: TrialDocuments, summary: Summary) -> list[TypeRows]:
     return rows
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates, with the filters that make text safe and numbers readable."""
+    made = Environment(
         loader=PackageLoader("pgdyno.reports", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    made.filters.update(
         bytes=format_bytes,
         count=format_count,
         duration=format_duration_s,
@@ -229,7 +241,7 @@ def _environment() -> Environment:
         time_ns=format_duration_ns,
         visible=figures.visible,
     )
-    return environment
+    return made
 
 
 def _asset(package: str, name: str) -> str:
@@ -240,7 +252,7 @@ def _asset(package: str, name: str) -> str:
     return text
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
     """The source expression that allows exactly this inline text."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -15,8 +15,8 @@ from rich.table import Column
 
 from pgdyno.contract import Interval
 from pgdyno.experiment.phases import ABOUT, spoken
+from pgdyno.experiment.progress import Place, Step
 from pgdyno.experiment.progress import Progress as Watcher
-from pgdyno.experiment.progress import Step
 from pgdyno.model import PhaseName
 from pgdyno.units import format_count, format_duration_ns, format_duration_s, format_per_s
 
@@ -47,6 +47,13 @@ def interval_text(interval: Interval) -> str:
     return ", ".join(parts)
 
 
+def place_text(place: Place) -> str:
+    """Where a trial stands, for one line: `trial 3 of 20, block 2: off; 9 min 20 s left`."""
+    number = f"trial {place.number}" + (f" of {place.last}" if place.last is not None else "")
+    left = format_duration_s(place.left_s)
+    return f"{number}, block {place.block}: {place.variant}; about {left} left"
+
+
 class Plain:
     """One line a phase, and one every few seconds of a long one."""
 
@@ -54,6 +61,10 @@ class Plain:
         self._stream = stream
         self._phase: PhaseName | None = None
         self._said_at_s = 0.0
+
+    def trial(self, place: Place) -> None:
+        """Say which trial begins, and how long all of it takes."""
+        self._say(place_text(place))
 
     def phase(self, name: PhaseName, note: str) -> None:
         """Say that a phase begins."""
@@ -102,6 +113,11 @@ class Moving:
         self._began_s = 0.0
         self._last_text = ""
         self._progress.start()
+
+    def trial(self, place: Place) -> None:
+        """Head the trial's lines with its place."""
+        self._close()
+        self._progress.console.print(place_text(place), style="bold", markup=False, highlight=False)
 
     def phase(self, name: PhaseName, note: str) -> None:
         """Leave a line for the last phase and begin the next."""
