@@ -6,6 +6,7 @@ import click
 
 from pgdyno.cli.experiment.check import check
 from pgdyno.cli.experiment.plan import plan
+from pgdyno.cli.experiment.report import report
 
 
 @click.group(short_help="Compare on purpose: a question, factors, repeated trials, an answer.")
@@ -22,6 +23,6 @@ def experiment() -> None:
     """  # noqa: D301  (click reads the escape)
 
 
-_COMMANDS: tuple[click.Command, ...] = (check, plan)
+_COMMANDS: tuple[click.Command, ...] = (check, plan, report)
 for _command in _COMMANDS:
     experiment.add_command(_command)
