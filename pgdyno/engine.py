@@ -48,13 +48,15 @@ class EngineEnd:
 class Listener:
     """Who hears the events while the engine runs. `started` is told the engine's process number.
 
-    `hopeless` is asked after every event; once it says yes, the engine is told to end.
+    `hopeless` and `warmed_up` are asked after every event; once they say yes, the engine is told to
+    end, or to end the warm-up.
     """
 
     started: Callable[[int], None]
     state: Callable[[EngineState], None]
     interval: Callable[[Interval], None]
     hopeless: Callable[[], bool]
+    warmed_up: Callable[[], bool] = lambda: False
 
 
 def find_engine() -> Path:
@@ -97,6 +99,7 @@ def build_plan(
         load=_shape(load),
         response_time_limit_s=load.response_time_limit_s,
         warmup_s=load.warmup_s,
+        warmup_ends="told" if load.steady_warmup and load.warmup_s > 0 else "time",
         duration_s=load.duration_s,
         transactions_per_client=load.transactions_per_client,
         interval_s=load.interval_s,
@@ -155,7 +158,7 @@ def _follow(process: Process, deadline_s: float | None, listener: Listener) -> i
     """Pass events on until the engine has ended; enforce the deadline."""
     lines = Lines(process)
     end = None if deadline_s is None else time.monotonic() + deadline_s
-    interrupted = given_up = False
+    interrupted = given_up = told = False
     while True:
         try:
             line = lines.take(_POLL_S)
@@ -166,6 +169,9 @@ def _follow(process: Process, deadline_s: float | None, listener: Listener) -> i
                 if not given_up and not interrupted and listener.hopeless():
                     given_up = True
                     process.send(signal.SIGINT)
+                if not told and listener.warmed_up():
+                    told = True
+                    process.send(signal.SIGUSR1)
             elif end is not None and time.monotonic() > end:
                 process.send(signal.SIGKILL)
                 raise PgdynoError(

@@ -209,6 +209,7 @@ class LoadReport(Noun):
 
     reused: bool
     reason: str
+    adopted: bool = Field(default=False, description="tables that pgdyno did not make")
     steps: tuple[LoadStep, ...] = ()
     data_bytes: int | None = None
     memory_bytes: int | None = None

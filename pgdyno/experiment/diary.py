@@ -14,7 +14,7 @@ from typing import Any
 from pgdyno.experiment.phases import begin_phase, end_phase
 from pgdyno.experiment.progress import Progress
 from pgdyno.experiment.store import StoredTrial
-from pgdyno.model import PhaseName, Trial
+from pgdyno.model import CheckResult, Checks, PhaseName, Trial
 
 
 class Diary:
@@ -25,6 +25,7 @@ class Diary:
         self.progress = progress
         self._trial = stored.trial
         self._began_s = time.monotonic()
+        self._checks: tuple[CheckResult, ...] = ()
 
     @property
     def trial(self) -> Trial:
@@ -34,6 +35,11 @@ class Diary:
     def learn(self, **changes: Any) -> None:
         """Write changed fields of the trial."""
         self._write(self._trial.model_copy(update=changes))
+
+    def checked(self, results: tuple[CheckResult, ...]) -> None:
+        """Write what checks found, beside what they found before."""
+        self._checks += results
+        self.stored.write("checks.json", Checks(results=self._checks))
 
     def notice(self, text: str) -> None:
         """Keep and tell something that went wrong and stops nothing."""

@@ -19,6 +19,7 @@ from pgdyno.observers.postgres import postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
 from pgdyno.observers.watch import Watching, collect, watch
 from pgdyno.servers.base import Server
+from pgdyno.stats.steady_state import FEWEST_KEPT, Steadiness, steadiness
 from pgdyno.units import format_counted
 
 # The rate of what is left of an interval when a phase ends tells nothing below this share of one.
@@ -57,6 +58,9 @@ def measure(plan: Plan, server: Server, host: Host, diary: Diary) -> EngineEnd:
     """
     engine = EnginePid()
     observers = observers_of(server, host, engine)
+    if plan.warmup_ends == "told":
+        # What it takes to judge is read now, so that it does not disturb what is measured.
+        steadiness([1.0] * FEWEST_KEPT)
     folder = Path(plan.output_dir) / "observations"
     with watch(observers, folder) as watching:
         follower = _Follower(plan, diary, watching, engine)
@@ -78,6 +82,9 @@ class _Follower:
         self._length_s: float | None = None
         self._began_s = time.monotonic()
         self._hope = Hope(clients=plan.clients)
+        self._warmup_per_s: list[float] = []
+        self._steadiness: Steadiness | None = None
+        self._awaits_steady_state = plan.warmup_ends == "told"
 
     def listener(self) -> Listener:
         """What the engine tells and asks."""
@@ -86,6 +93,7 @@ class _Follower:
             state=self._state,
             interval=self._interval,
             hopeless=lambda: self._hope.lost,
+            warmed_up=lambda: self._steadiness is not None and self._steadiness.is_steady,
         )
 
     def _started(self, pid: int) -> None:
@@ -94,8 +102,12 @@ class _Follower:
     def _state(self, state: EngineState) -> None:
         clients = format_counted(self._plan.clients, "client")
         if state == "warmup":
-            self._begin("warmup", f"warming up with {clients}", self._plan.warmup_s)
+            until = " until it is steady" if self._awaits_steady_state else ""
+            self._begin("warmup", f"warming up with {clients}{until}", self._plan.warmup_s)
         elif state == "measuring":
+            if self._awaits_steady_state:
+                self._awaits_steady_state = False
+                self._diary.end(self._why_warmup_ended())
             self._begin("measure", f"measuring with {clients}", self._plan.duration_s)
         elif state == "draining":
             # One more sample at the exact end of the measurement, before the clients go.
@@ -106,9 +118,27 @@ class _Follower:
         self._watching.sample_now()
         self._length_s, self._began_s = length_s, time.monotonic()
 
+    def _why_warmup_ended(self) -> str:
+        """The note of a warm-up that lasted until steady state, or as long as it might."""
+        passed_s, found = time.monotonic() - self._began_s, self._steadiness
+        if found is not None and found.is_steady:
+            return f"steady after {passed_s:.0f} s: {found.reason}"
+        reason = found.reason if found is not None else "no interval was complete"
+        return f"not steady within {self._plan.warmup_s:g} s: {reason}"
+
+    def _watch_warmup(self, interval: Interval, length_s: float) -> None:
+        """Judge the throughput since the load began; once it is steady, that stays so."""
+        if self._steadiness is None or not self._steadiness.is_steady:
+            self._warmup_per_s.append(interval.counters.committed / length_s)
+            self._steadiness = steadiness(self._warmup_per_s)
+
     def _interval(self, interval: Interval) -> None:
         self._hope = self._hope.after(interval)
-        if interval.end_ns - interval.begin_ns < _TELLING * self._plan.interval_s * 1e9:
+        length_s = (interval.end_ns - interval.begin_ns) / 1e9
+        whole = length_s >= _TELLING * self._plan.interval_s
+        if whole and self._awaits_steady_state:
+            self._watch_warmup(interval, length_s)
+        if not whole:
             return
         passed_s = time.monotonic() - self._began_s
         if self._length_s:

@@ -12,7 +12,7 @@ ABOUT: dict[PhaseName, str] = {
     "measure": "measuring",
     "check": "checking the data",
     "collect": "collecting what was seen",
-    "reset": "cleaning up",
+    "reset": "bringing the loaded state back",
 }
 
 

@@ -21,8 +21,26 @@ class Step:
     left_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a trial stands in its experiment. `last` None: nobody knows how many there will be.
+
+    `left_s` is the time left of the whole experiment, this trial included.
+    """
+
+    number: int
+    last: int | None
+    block: int
+    variant: str
+    left_s: float
+
+
 class Progress(Protocol):
     """Somebody who is told how it goes."""
+
+    def trial(self, place: Place) -> None:
+        """A trial begins; not told where an experiment has but one."""
+        ...
 
     def phase(self, name: PhaseName, note: str) -> None:
         """A phase begins."""
@@ -47,6 +65,9 @@ class Progress(Protocol):
 
 class Silent:
     """Says nothing."""
+
+    def trial(self, place: Place) -> None:
+        """Nothing is said."""
 
     def phase(self, name: PhaseName, note: str) -> None:
         """Nothing is said."""

@@ -1,7 +1,9 @@
 """The loop: asks the policy what comes next, conducts that trial, stores it, asks again.
 
 The one place that wires everything together is `conduct.py`, one trial at a time; here is only
-what comes before the first of them and between them.
+what comes before the first of them and between them. A trial that fails is written down and the
+policy asked; what is killed goes on from its folder, since the policy sees nothing but what is
+stored.
 """
 
 from __future__ import annotations
@@ -11,10 +13,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pgdyno.engine import build_plan, check_plan
+from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.experiment.conduct import Conduct
-from pgdyno.experiment.policies import Stop, next_step, past_of
+from pgdyno.experiment.context import Context
+from pgdyno.experiment.diary import Diary
+from pgdyno.experiment.guard import sole_runner
+from pgdyno.experiment.policies import Next, Past, Stop, blocks_at_most, next_step, past_of
 from pgdyno.experiment.progress import Progress
-from pgdyno.experiment.store import Run
+from pgdyno.experiment.remaining import place_of
+from pgdyno.experiment.staging import Staging
+from pgdyno.experiment.store import Run, StoredTrial
+from pgdyno.experiment.trial_readings import read_trial
 from pgdyno.hosts.base import Host
 from pgdyno.model import Experiment, Trial, Variant
 from pgdyno.workloads.definition import ResolvedWorkload, Workload
@@ -39,25 +48,101 @@ def check_experiment(
 
 def run_experiment(
     run: Run, workloads: Mapping[str, ResolvedWorkload], host: Host, progress: Progress
-) -> None:
-    """Run every trial that the policy asks for; stops at the first that did not complete."""
-    experiment = run.experiment
-    while True:
-        step = next_step(experiment, [past_of(stored.trial) for stored in run.trials])
-        if isinstance(step, Stop):
-            return
-        trial = Trial(
-            number=step.number,
-            variant=step.variant.name,
-            replicate=step.replicate,
-            block=step.block,
-            began=datetime.now(UTC).isoformat(timespec="milliseconds"),
+) -> Stop:
+    """Run every trial that the policy still asks for; says why there are no more.
+
+    Raises what made the last trial impossible, where the policy does not want another try.
+    """
+    with sole_runner(run):
+        _close_broken_off(run)
+        runner = _Runner(run, workloads, host, progress)
+        with Staging(run.experiment, workloads, host) as staging:
+            return runner.run(staging)
+
+
+class _Runner:
+    """One sitting of an experiment. `earlier`: trials that ran before it."""
+
+    def __init__(
+        self,
+        run: Run,
+        workloads: Mapping[str, ResolvedWorkload],
+        host: Host,
+        progress: Progress,
+    ) -> None:
+        self.stored_in = run
+        self.experiment = run.experiment
+        self.workloads = workloads
+        self.host = host
+        self.progress = progress
+        self.earlier = len(run.trials)
+        self.past = [self._past(stored) for stored in run.trials]
+
+    def run(self, staging: Staging) -> Stop:
+        """Trial after trial until the policy, the person or a hopeless trial says stop."""
+        failure: PgdynoError | None = None
+        while True:
+            step = next_step(self.experiment, self.past, earlier=self.earlier)
+            if isinstance(step, Stop):
+                if failure is not None and step.failed:
+                    raise failure
+                return step
+            if failure is not None:
+                self.progress.notice(f"trial failed and is tried again: {failure.message}")
+            stored = self._begin(step)
+            context = Context(
+                stored=stored,
+                variant=step.variant,
+                workload=self.workloads[step.variant.name],
+                host=self.host,
+                diary=Diary(stored, self.progress),
+            )
+            failure = _conduct(Conduct(context, staging))
+            self.past.append(self._past(stored))
+            if self.past[-1].outcome == "interrupted":
+                return Stop(reason="interrupted", failed=True)
+
+    def _begin(self, step: Next) -> StoredTrial:
+        """Make the trial's folder, and tell where it stands."""
+        if len(self.experiment.variants) * blocks_at_most(self.experiment) > 1:
+            stored = [one.trial for one in self.stored_in.trials]
+            sizes = {name: one.expected_bytes for name, one in self.workloads.items()}
+            self.progress.trial(place_of(self.experiment, step, self.past, stored, sizes))
+        return self.stored_in.new_trial(
+            Trial(
+                number=step.number,
+                variant=step.variant.name,
+                replicate=step.replicate,
+                block=step.block,
+                began=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            )
         )
-        stored = run.new_trial(trial)
-        workload = workloads[step.variant.name]
-        Conduct(stored, step.variant, workload, host, progress).run()
-        if stored.trial.outcome != "completed":
-            return
+
+    def _past(self, stored: StoredTrial) -> Past:
+        """What the policy is told of a trial; reading its results takes time, so only on demand."""
+        wanted = self.experiment.stopping.policy == "precision"
+        return past_of(stored.trial, read_trial(stored, self.stored_in).values if wanted else None)
+
+
+def _conduct(conduct: Conduct) -> PgdynoError | None:
+    """Conduct a trial; the error that ended it, unless no further try could do better."""
+    try:
+        conduct.run()
+    except InvalidInput:
+        raise
+    except PgdynoError as error:
+        return error
+    return None
+
+
+def _close_broken_off(run: Run) -> None:
+    """Write down that a trial never ended: whoever ran it was killed. Only its runner may ask."""
+    for stored in run.trials:
+        trial = stored.trial
+        if trial.outcome is None:
+            reason = "broken off: pgdyno was killed, or its machine stopped"
+            ended = trial.model_copy(update={"outcome": "interrupted", "reason": reason})
+            stored.write("trial.json", ended)
 
 
 def _resolved(variant: Variant, workload: Workload) -> ResolvedWorkload:

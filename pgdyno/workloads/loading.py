@@ -135,6 +135,7 @@ class _Loading:
         return LoadReport(
             reused=decision.action != "load",
             reason=decision.reason,
+            adopted=decision.action == "adopt",
             steps=tuple(self.steps),
             data_bytes=heap_bytes + index_bytes,
             memory_bytes=self.request.memory_bytes,
