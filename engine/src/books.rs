@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use crate::error_log::{ErrorLog, Place, Seen};
-use crate::history::{Dropped, Ledger, Record, TransactionRecord, Try, TryEvent, Wanted};
+use crate::history::{Dropped, Ledger, Record, SkippedRecord, TransactionRecord, Try, TryEvent, Wanted};
 use crate::outages::OutageRecorder;
 use crate::outcome::TransactionOutcome;
 use crate::process::{Usage, usage};
@@ -243,6 +243,12 @@ impl Books {
         self.outages.lost(now_ns);
     }
 
+    /// A client ended its session to have another.
+    pub fn session_closed(&mut self, now_ns: u64) {
+        self.turn_to(now_ns);
+        self.clients_connected -= 1;
+    }
+
     /// A client that lost its session tries to get one.
     pub fn attempt(&mut self) {
         self.outages.attempt();
@@ -268,6 +274,21 @@ impl Books {
             counters.scheduled += 1;
             counters.skipped += 1;
         }
+    }
+
+    /// A client skipped a start that came too late for it.
+    pub fn skipped_by(&mut self, record: SkippedRecord, phase: Phase) {
+        self.skipped(record.transaction_type, phase, record.at_ns);
+        if self.ledger.wants_transactions() && self.ledger.skipped(record) {
+            self.send_records();
+        }
+    }
+
+    /// A try failed at this statement; `again`: it is not the last one.
+    pub fn failed_try(&mut self, phase: Phase, statement: StatementId, again: bool) {
+        let of_statement = &mut self.recordings[phase.index()].statements[statement.index()];
+        of_statement.retries += u64::from(again);
+        of_statement.failures += u64::from(!again);
     }
 
     /// A statement succeeded at `end_ns`.

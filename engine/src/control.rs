@@ -6,15 +6,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
+use crate::client::rules::{Rules, SessionUse};
 use crate::clock::{anchor, now_ns, seconds_to_ns};
 use crate::destination::Destination;
 use crate::history::{RECORD_BUFFERS, Record, Wanted, buffer};
-use crate::output::{Findings, RecordFiles, Totals, Writer, WriterSetup, summarize, write_summary};
+use crate::output::{
+    Findings, Outlet, ResultFiles, Totals, Writer, WriterSetup, summarize, write_summary,
+};
 use crate::plan::{Plan, WarmupEnds};
 use crate::program::Language;
 use crate::reactor::{EpollReactor, ReactorKind, UringReactor, choose};
 use crate::recorder::Recording;
-use crate::results::{ClockAnchor, EngineFacts, Outcome, Summary, Timeline};
+use crate::results::{ClockAnchor, EngineFacts, Outcome, Phase, Summary, Timeline};
 use crate::schedule::{SharedTimetable, Timetable};
 use crate::series::SeriesRecorder;
 use crate::signals;
@@ -52,8 +55,37 @@ pub struct Measurement {
     pub language: Arc<dyn Language>,
     /// Where to connect.
     pub destination: Destination,
-    /// Where the live copy of events goes.
-    pub events: Option<OwnedFd>,
+    /// Where results go.
+    pub results: ResultsGo,
+    /// pgbench's rules, where they hold.
+    pub rules: Option<Rules>,
+    /// From when on time counts.
+    pub begin: Begin,
+}
+
+/// Where results go.
+pub enum ResultsGo {
+    /// Into the plan's folder, and a live copy of events to a pipe.
+    ToFiles(Option<OwnedFd>),
+    /// Elsewhere; nothing is written to the plan's folder.
+    To(Box<dyn Outlet>),
+}
+
+/// From when on time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// When every client has a session.
+    AllConnected,
+    /// When the first one begins to connect.
+    FirstAttempt,
+}
+
+/// What a measurement found.
+pub struct Measured {
+    /// For files and people.
+    pub summary: Summary,
+    /// The measurement's histograms and sums.
+    pub recording: Recording,
 }
 
 /// The threads of a measurement under way.
@@ -75,21 +107,27 @@ struct Course {
     reports: Vec<WorkerReport>,
     signals: usize,
     aborted: Option<String>,
+    begin: Begin,
 }
 
-/// Measure. The summary is written when this returns, unless it is an error.
-pub fn measure(measurement: Measurement) -> Result<Summary, ControlError> {
+/// Measure. Where results go to files, the summary is written when this returns, unless it is an error.
+pub fn measure(measurement: Measurement) -> Result<Measured, ControlError> {
     let Measurement {
         plan,
         language,
         destination,
-        events,
+        results,
+        rules,
+        begin,
     } = measurement;
     check_open_files(plan.clients)?;
+    let to_files = matches!(results, ResultsGo::ToFiles(_));
     let folder = plan.output_dir.clone();
     let shown = folder.display().to_string();
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot make the folder {shown}: {error}"))?;
+    if to_files {
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| format!("cannot make the folder {shown}: {error}"))?;
+    }
     let kind = choose(plan.reactor).map_err(|error| ControlError {
         message: format!("io_uring does not work here: {error}"),
         hint: Some("use reactor \"auto\" or \"epoll\"".into()),
@@ -101,15 +139,19 @@ pub fn measure(measurement: Measurement) -> Result<Summary, ControlError> {
         language,
         statements,
         destination,
+        rules,
     });
-    let mut course = Course::new();
-    let threads = start_threads(&assignment, kind, events, course.anchor)?;
+    let mut course = Course::new(begin);
+    let threads = start_threads(&assignment, kind, results, course.anchor)?;
     course.follow(&assignment, &threads);
     let totals = threads.end();
+    let recording = totals.recordings[Phase::Measurement.index()].clone();
     let summary = course.conclude(&assignment, kind, totals);
-    write_summary(&folder, &summary)
-        .map_err(|error| format!("cannot write {shown}/summary.json: {error}"))?;
-    Ok(summary)
+    if to_files {
+        write_summary(&folder, &summary)
+            .map_err(|error| format!("cannot write {shown}/summary.json: {error}"))?;
+    }
+    Ok(Measured { summary, recording })
 }
 
 /// Every client needs a descriptor.
@@ -134,7 +176,7 @@ fn check_open_files(clients: usize) -> Result<(), ControlError> {
 fn start_threads(
     assignment: &Arc<Assignment>,
     kind: ReactorKind,
-    events: Option<OwnedFd>,
+    results: ResultsGo,
     anchor: ClockAnchor,
 ) -> Result<Threads, ControlError> {
     let plan = &assignment.plan;
@@ -162,7 +204,7 @@ fn start_threads(
         cleared,
         cleared_records,
     };
-    let writer = start_writer(assignment, back, events, anchor, received)?;
+    let writer = start_writer(assignment, back, results, anchor, received)?;
     let watcher = notify.clone();
     let tell = move |signal| {
         drop(watcher.send(match signal {
@@ -212,22 +254,27 @@ struct GivenBack {
 fn start_writer(
     assignment: &Assignment,
     back: GivenBack,
-    events: Option<OwnedFd>,
+    results: ResultsGo,
     anchor: ClockAnchor,
     received: Receiver<ToWriter>,
 ) -> Result<JoinHandle<Totals>, ControlError> {
     let plan = &assignment.plan;
-    let names = plan.transaction_types.iter().map(|kind| kind.name.clone());
+    let statements = &assignment.statements;
+    let (outlet, outlet_name): (Box<dyn Outlet>, _) = match results {
+        ResultsGo::ToFiles(events) => (
+            Box::new(ResultFiles::create(plan, statements, anchor, events)?),
+            plan.output_dir.display().to_string(),
+        ),
+        ResultsGo::To(outlet) => (outlet, "files".into()),
+    };
     let writer = Writer::new(WriterSetup {
-        folder: plan.output_dir.clone(),
-        type_names: names.collect(),
-        statements: assignment.statements.clone(),
+        outlet,
+        outlet_name,
+        shape: statements.shape(),
         anchor,
-        events,
         cleared: back.cleared,
         cleared_records: back.cleared_records,
-        records: RecordFiles::create(plan)?,
-    })?;
+    });
     Ok(spawn("writer".into(), move || writer.run(&received))?)
 }
 
@@ -269,7 +316,7 @@ impl Threads {
 }
 
 impl Course {
-    fn new() -> Self {
+    fn new(begin: Begin) -> Self {
         let anchor = anchor();
         Self {
             anchor,
@@ -286,6 +333,7 @@ impl Course {
             reports: Vec::new(),
             signals: 0,
             aborted: None,
+            begin,
         }
     }
 
@@ -314,10 +362,15 @@ impl Course {
                     threads.stop(Stop::AtOnce);
                     ended += 1;
                 }
+                Notice::ClientAborted(worker) => {
+                    let message = format!("Run was aborted due to an error in thread {worker}");
+                    self.aborted.get_or_insert(message);
+                    threads.stop(Stop::AtOnce);
+                }
                 Notice::EndWarmup => self.end_warmup(&assignment.plan, threads),
                 Notice::Signal => {
                     self.signals += 1;
-                    threads.stop(if self.signals == 1 {
+                    threads.stop(if self.signals == 1 && assignment.rules.is_none() {
                         Stop::Draining
                     } else {
                         Stop::AtOnce
@@ -361,7 +414,11 @@ impl Course {
         }
         let begin_ns = now_ns();
         self.timeline.connect_end_ns = Some(begin_ns);
-        let first = Timetable::new(&assignment.plan, begin_ns);
+        let counts_from_ns = match self.begin {
+            Begin::AllConnected => begin_ns,
+            Begin::FirstAttempt => self.timeline.connect_begin_ns,
+        };
+        let first = Timetable::new(&assignment.plan, counts_from_ns);
         let _ = threads.to_writer.send(ToWriter::Started(first));
         let timetable = SharedTimetable::from(first);
         self.timetable = Some(timetable.clone());
@@ -387,6 +444,13 @@ impl Course {
         self.finish_timeline(&assignment.plan);
         let (outcome, message) = self.outcome(&totals);
         self.reports.sort_by_key(|report| report.first_client);
+        let rules = assignment.rules.as_ref();
+        if rules.is_some_and(|rules| rules.sessions == SessionUse::PerTransaction) {
+            self.sessions.connect_times = SeriesRecorder::default();
+            for report in &self.reports {
+                self.sessions.connect_times.merge(&report.connect_times);
+            }
+        }
         summarize(Findings {
             plan: &assignment.plan,
             statements: &assignment.statements,

@@ -79,11 +79,24 @@ pub struct TransactionRecord {
     pub end_ns: u64,
 }
 
-/// Either.
+/// A transaction that never started because it was too late for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedRecord {
+    /// Number over all workers of the client that was free when it was skipped.
+    pub client: usize,
+    /// Index of its transaction type.
+    pub transaction_type: usize,
+    /// When it was skipped.
+    pub at_ns: u64,
+}
+
+/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// For `history.jsonl`.
     History(HistoryRecord),
+    /// For logs that tell of every start.
+    Skipped(SkippedRecord),
     /// For the sampled log.
     Transaction(TransactionRecord),
 }
@@ -167,6 +180,11 @@ impl Ledger {
         self.wanted.history
     }
 
+    /// Whether transactions are recorded, all or a sample.
+    pub fn wants_transactions(&self) -> bool {
+        self.wanted.sample_below > 0
+    }
+
     /// Something happened to a try. True: the buffer is full, send it.
     pub fn happened(&mut self, of: Try, event: TryEvent, at_ns: u64) -> bool {
         self.keep(Record::History(HistoryRecord {
@@ -190,6 +208,14 @@ impl Ledger {
             || self.wanted.sample_below == u64::MAX
     }
 
+    /// Note a transaction that was skipped; `client` is still its slot. True: the buffer is full, send it.
+    pub fn skipped(&mut self, record: SkippedRecord) -> bool {
+        self.keep(Record::Skipped(SkippedRecord {
+            client: self.first_client + record.client,
+            ..record
+        }))
+    }
+
     /// Note a chosen transaction; `client` is still its slot. True: the buffer is full, send it.
     pub fn transaction(&mut self, record: TransactionRecord) -> bool {
         self.keep(Record::Transaction(TransactionRecord {
@@ -205,7 +231,7 @@ impl Ledger {
         } else {
             match record {
                 Record::History(_) => self.dropped.history += 1,
-                Record::Transaction(_) => self.dropped.transactions += 1,
+                Record::Skipped(_) | Record::Transaction(_) => self.dropped.transactions += 1,
             }
         }
         self.buffer.len() == self.buffer.capacity()

@@ -168,6 +168,8 @@ pub trait Program {
     fn row(&mut self, statement: StatementId, row: &Row<'_>);
     /// One command of a statement ended.
     fn complete(&mut self, completion: Completion);
+    /// In the simple protocol, the statement that was written last, as it was sent.
+    fn sent_text(&self) -> &[u8];
     /// Go back to the start of the current transaction, with the generator as it was then.
     fn rewind(&mut self);
 }

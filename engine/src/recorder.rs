@@ -50,6 +50,10 @@ pub struct StatementRecording {
     pub rows: u64,
     /// Executions answered with an error.
     pub errors: u64,
+    /// Errors after which the transaction was tried again.
+    pub retries: u64,
+    /// Errors that ended their transaction as failed.
+    pub failures: u64,
     /// Bytes of COPY data.
     pub copy_bytes: u64,
 }
@@ -200,6 +204,8 @@ impl Recording {
             mine.time.merge(&theirs.time);
             mine.rows += theirs.rows;
             mine.errors += theirs.errors;
+            mine.retries += theirs.retries;
+            mine.failures += theirs.failures;
             mine.copy_bytes += theirs.copy_bytes;
         }
     }
@@ -213,6 +219,7 @@ impl Recording {
         for of_statement in &mut self.statements {
             (of_statement.rows, of_statement.errors) = (0, 0);
             of_statement.copy_bytes = 0;
+            (of_statement.retries, of_statement.failures) = (0, 0);
             of_statement.time.clear();
         }
     }

@@ -156,6 +156,11 @@ impl Schedule {
 
     /// When the client at `slot`, free since `free_ns`, is to start; it may lie in the past. None: never again.
     pub fn take_start(&mut self, slot: usize, free_ns: u64) -> Option<u64> {
+        self.take_start_within(slot, free_ns, u64::MAX)
+    }
+
+    /// As [`Schedule::take_start`]; None also when `most` starts (above 0) were skipped on the way.
+    pub fn take_start_within(&mut self, slot: usize, free_ns: u64, most: u64) -> Option<u64> {
         if self.stopped {
             return None;
         }
@@ -175,7 +180,7 @@ impl Schedule {
                 _ => {
                     let queue = slot.min(queues.len() - 1);
                     let start_ns =
-                        queues[queue].take(free_ns, &timetable, draw, &mut self.skipped)?;
+                        queues[queue].take(free_ns, &timetable, draw, (&mut self.skipped, most))?;
                     if let Some(sessions) = sessions {
                         sessions.left[slot] = sessions.transactions - 1;
                     }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::books::{Books, BooksTotal, Exchange};
+use crate::client::rules::{AfterAbort, Rules};
 use crate::client::{Client, ClientLimits, Context, Session};
 use crate::clock::{Clock, seconds_to_ns};
 use crate::destination::Destination;
@@ -51,6 +52,8 @@ pub struct Assignment {
     pub statements: Arc<Statements>,
     /// Where to connect, as whom.
     pub destination: Arc<Destination>,
+    /// pgbench's rules, where they hold.
+    pub rules: Option<Rules>,
 }
 
 /// Which part of it one worker does.
@@ -78,6 +81,8 @@ pub enum Notice {
     Signal,
     /// The lab has seen enough of the warm-up.
     EndWarmup,
+    /// A client of this worker ended early, and all others shall end with it.
+    ClientAborted(usize),
 }
 
 /// What the engine had spent at one instant.
@@ -110,6 +115,8 @@ pub struct WorkerReport {
     pub cost: [Option<Cost>; 2],
     /// How late its timers were acted upon.
     pub schedule_error: SeriesRecorder,
+    /// How long connecting took, at the start and where each transaction has a session of its own.
+    pub connect_times: SeriesRecorder,
     /// It allowed no start after this.
     pub last_start_ns: u64,
     /// Nothing was in flight after this.
@@ -179,6 +186,7 @@ impl<R: Reactor> Worker<R> {
             statements: assignment.statements.clone(),
             limits: ClientLimits::of(plan),
             session_settings: plan.session_settings.clone().into(),
+            rules: assignment.rules.clone(),
         };
         let client = |slot| {
             let number = part.first_client + slot;
@@ -223,8 +231,21 @@ impl<R: Reactor> Worker<R> {
             self.turn(Some(self.drain_deadline_ns))?;
             self.take_orders();
             self.note_cost();
+            self.note_abort();
         }
         Ok(self.end())
+    }
+
+    /// Where one client's early end is the end of all, tell of it.
+    fn note_abort(&mut self) {
+        let all_end = self
+            .assignment
+            .rules
+            .as_ref()
+            .is_some_and(|rules| rules.after_abort == AfterAbort::AllEnd);
+        if all_end && self.stop == Stop::No && self.crew.lost().0 > 0 {
+            let _ = self.notices.send(Notice::ClientAborted(self.part.worker));
+        }
     }
 
     /// Whether nothing is left to do. A measurement of a given length is not over before its end while any client is
@@ -412,7 +433,9 @@ impl<R: Reactor> Worker<R> {
         } else {
             self.last_start_ns.min(end_ns)
         };
-        self.crew.skip_overdue(last_start_ns, end_ns);
+        if self.assignment.rules.is_none() {
+            self.crew.skip_overdue(last_start_ns, end_ns);
+        }
         let alive = self.crew.close_all(&mut self.reactor);
         if !keys.is_empty() {
             crate::reactor::cancel_all(&self.assignment.destination, &keys);
@@ -428,6 +451,7 @@ impl<R: Reactor> Worker<R> {
             lost_count,
             cost: self.cost,
             schedule_error: self.crew.schedule_error().clone(),
+            connect_times: self.crew.connect_times().clone(),
             last_start_ns,
             end_ns,
             total: self.crew.context.books.finish(end_ns),

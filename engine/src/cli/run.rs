@@ -3,7 +3,7 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use super::{COULD_NOT, DONE, INTERRUPTED, USAGE, complain, path, prepare, usage};
-use crate::control::{Measurement, measure};
+use crate::control::{Begin, Measured, Measurement, ResultsGo, measure};
 use crate::destination::Destination;
 use crate::results::Outcome;
 use crate::signals;
@@ -41,13 +41,15 @@ pub fn run(words: &[&str]) -> u8 {
         plan,
         language,
         destination,
-        events,
+        results: ResultsGo::ToFiles(events),
+        rules: None,
+        begin: Begin::AllConnected,
     }) {
         Err(error) => {
             complain(&error.message, error.hint.as_deref());
             COULD_NOT
         }
-        Ok(summary) => match summary.outcome {
+        Ok(Measured { summary, .. }) => match summary.outcome {
             Outcome::Completed => DONE,
             Outcome::Interrupted => INTERRUPTED,
             Outcome::Aborted => {

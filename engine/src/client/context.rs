@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::rules::Rules;
 use crate::books::Books;
 use crate::clock::{Clock, seconds_to_ns};
 use crate::plan::{OnConnectionLoss, Plan};
@@ -63,4 +64,6 @@ pub struct Context {
     pub limits: ClientLimits,
     /// Settings to be read in one session.
     pub session_settings: Arc<[String]>,
+    /// pgbench's, where they hold.
+    pub rules: Option<Rules>,
 }

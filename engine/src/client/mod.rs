@@ -4,8 +4,10 @@
 //! answers ([`Next`]); what it has to send lies in `outgoing`. Between the intended start of a transaction and its
 //! record nothing here allocates, locks or formats; an error may.
 
+mod aborting;
 mod context;
 mod opening;
+pub mod rules;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -77,6 +79,8 @@ pub enum Next {
     Ready,
     /// Close the connection, and connect again.
     Reconnect,
+    /// The same, in good order: each transaction has a session of its own.
+    Renew,
     /// Close the connection: this client has ended.
     Close,
 }
@@ -96,6 +100,8 @@ struct Transaction {
     sent: bool,
     /// Tries so far, with the current one.
     tries: u32,
+    /// The command at which the current try failed.
+    failed_at: Option<StatementId>,
 }
 
 /// How a request is answered so far.
@@ -142,6 +148,8 @@ pub struct Client {
     /// Transactions of the measurement started so far.
     measured: u64,
     rows: u64,
+    /// Results of the current request so far.
+    results: u32,
     commits: CommitCount,
     /// How the current request is answered so far.
     answer: Answer,
@@ -159,6 +167,10 @@ pub struct Client {
     done: bool,
     /// It has no session and wants one again.
     reconnecting: bool,
+    /// It does because each transaction has its own.
+    renewing: bool,
+    /// The transaction type of the next start, where it is known already.
+    chosen: Option<usize>,
     /// Tries of transactions since the client began.
     tries_begun: u64,
     /// Looks after the request under way.
@@ -188,6 +200,7 @@ impl Client {
             start_ns: None,
             measured: 0,
             rows: 0,
+            results: 0,
             commits: CommitCount::default(),
             answer: Answer::Rows,
             failure_columns: vec![None; columns],
@@ -198,6 +211,8 @@ impl Client {
             told_why: false,
             done: false,
             reconnecting: false,
+            renewing: false,
+            chosen: None,
             tries_begun: 0,
             watch: Watch::default(),
         }
@@ -240,7 +255,7 @@ impl Client {
                     if after != Next::Wait {
                         next = after;
                     }
-                    if matches!(after, Next::Close | Next::Reconnect) {
+                    if matches!(after, Next::Close | Next::Reconnect | Next::Renew) {
                         break;
                     }
                 }

@@ -1,5 +1,6 @@
 //! A client at work: transactions begin, statements are answered, transactions end.
 
+use super::rules::Happening;
 use super::{Answer, Client, Context, Next, State, Transaction};
 use crate::error_log::{Place, Seen};
 use crate::outcome::{FailureClass, TransactionOutcome};
@@ -13,11 +14,7 @@ use crate::wire::outgoing::Expected;
 impl Client {
     /// The client is free: find out when its next transaction starts.
     pub(super) fn free(&mut self, context: &mut Context, now_ns: u64) -> Next {
-        let intended_ns = context
-            .schedule
-            .as_mut()
-            .and_then(|schedule| schedule.take_start(self.slot, now_ns));
-        let Some(intended_ns) = intended_ns else {
+        let Some(intended_ns) = self.take_start(context, now_ns) else {
             self.done = true;
             return Next::Wait;
         };
@@ -49,7 +46,8 @@ impl Client {
             return Next::Wait;
         };
         self.measured += u64::from(phase == Phase::Measurement);
-        let transaction_type = context.mix.choose();
+        let chosen = self.chosen.take();
+        let transaction_type = chosen.unwrap_or_else(|| context.mix.choose());
         self.transaction = Some(Transaction {
             transaction_type,
             phase,
@@ -59,11 +57,13 @@ impl Client {
             exposed: false,
             sent: false,
             tries: 1,
+            failed_at: None,
         });
         context.books.started(phase);
         self.begin_try(context, now_ns);
         self.boundary_ns = now_ns;
         self.program.begin(transaction_type);
+        self.tell_step(None, Happening::ScriptBegins, context);
         self.advance(context)
     }
 
@@ -73,15 +73,21 @@ impl Client {
             match self.program.next(&mut self.outgoing) {
                 Step::Request { statement } => {
                     self.expose(statement, context);
+                    self.tell_sending(statement, context);
                     return self.await_answer(statement, context);
                 }
-                Step::Flush { statement } => return self.await_answer(statement, context),
+                Step::Flush { statement } => {
+                    self.tell_step(Some(statement), Happening::Executed, context);
+                    return self.await_answer(statement, context);
+                }
                 Step::Queued { statement } => {
                     self.expose(statement, context);
+                    self.tell_sending(statement, context);
                     let now_ns = context.clock.now_ns();
                     self.local_done(statement, context, now_ns);
                 }
                 Step::Local { statement } => {
+                    self.tell_step(Some(statement), Happening::Executed, context);
                     let now_ns = context.clock.now_ns();
                     self.local_done(statement, context, now_ns);
                 }
@@ -90,6 +96,7 @@ impl Client {
                     duration_ns,
                 } => {
                     self.state = State::Sleeping(statement);
+                    self.tell_step(None, Happening::Executed, context);
                     return self.wake_at(self.boundary_ns.saturating_add(duration_ns));
                 }
                 Step::Done => return self.script_done(context),
@@ -103,7 +110,8 @@ impl Client {
         self.outgoing.sync();
         self.state = State::Waiting(statement);
         self.answer = Answer::Rows;
-        self.rows = 0;
+        (self.rows, self.results) = (0, 0);
+        self.tell_step(None, Happening::Receiving, context);
         if let Some(transaction) = &mut self.transaction {
             transaction.sent = true;
         }
@@ -169,8 +177,12 @@ impl Client {
             Message::Ready(status) => return self.ready(*status, context, now_ns),
             Message::Parsed => self.outgoing.parse_accepted(),
             Message::Columns(columns) => self.columns(columns, context),
-            Message::Error(error) => self.server_error(error, context, now_ns),
+            Message::Error(error) => return self.server_error(error, context, now_ns),
             Message::Notice(notice) => self.notice(notice, context),
+            Message::CopyIn | Message::CopyOut if context.rules.is_some() => {
+                self.tell(Happening::Copy, context);
+                return self.abort("COPY is not supported", context, now_ns);
+            }
             Message::CopyIn => return self.refuse_copy(context, now_ns),
             Message::CopyData(bytes) => self.copy_data(*bytes, context),
             // EmptyQueryResponse and PortalSuspended end a statement as CommandComplete does.
@@ -237,6 +249,7 @@ impl Client {
 
     /// One command of a statement ended. In the extended protocol that ends the statement, too.
     fn command_complete(&mut self, tag: &[u8], context: &mut Context) {
+        self.results += 1;
         if !tag.is_empty() {
             self.commits.command(tag);
         }
@@ -273,7 +286,12 @@ impl Client {
         }
     }
 
-    fn server_error(&mut self, error: &ServerError<'_>, context: &mut Context, now_ns: u64) {
+    fn server_error(
+        &mut self,
+        error: &ServerError<'_>,
+        context: &mut Context,
+        now_ns: u64,
+    ) -> Next {
         let message = error.text();
         let statement = self.expected_statement();
         let place = Place {
@@ -286,6 +304,15 @@ impl Client {
             place,
             at_ns: now_ns,
         });
+        if let Some(rules) = context.rules.clone() {
+            let parsing = match self.outgoing.expects() {
+                Some(Expected::Statement { statement, parsed }) => parsed.then_some(statement),
+                _ => None,
+            };
+            if self.judge_error(&rules, error, parsing, context) {
+                return self.abort(&message, context, now_ns);
+            }
+        }
         if error.severity == b"FATAL" || error.severity == b"PANIC" {
             self.last_words = Some(message.into());
             self.told_why = true;
@@ -318,11 +345,13 @@ impl Client {
             }
             self.outgoing.answered();
         }
+        Next::Wait
     }
 
     /// A server that is shut down at once says so in a warning, not in an error.
     fn notice(&mut self, notice: &ServerError<'_>, context: &mut Context) {
         context.books.notice();
+        self.tell(Happening::Notice(notice), context);
         if notice.sqlstate.starts_with(b"57P") {
             self.last_words = Some(notice.text().into());
         }
@@ -393,6 +422,11 @@ impl Client {
                 if self.may_retry(class, context, now_ns) {
                     return self.retry(context, now_ns);
                 }
+                if self.is_cut_short(context, now_ns) {
+                    let outcome = TransactionOutcome::InFlightAtEnd;
+                    return self.end_and_go_on(outcome, context, now_ns);
+                }
+                self.note_failure(false, context, now_ns);
                 self.end_and_go_on(TransactionOutcome::Failed(class), context, now_ns)
             }
             _ => Next::Wait,
@@ -409,6 +443,11 @@ impl Client {
     /// The script has ended: the transaction too, unless it left a block open.
     fn script_done(&mut self, context: &mut Context) -> Next {
         let now_ns = self.boundary_ns;
+        if self.status != b'I' && context.rules.is_some() {
+            self.end_transaction(TransactionOutcome::Committed, context, now_ns);
+            self.tell(Happening::BlockOpen, context);
+            return self.abort("the script ended in a block", context, now_ns);
+        }
         if self.status != b'I' {
             let message = "the script ended with a transaction block open";
             context.books.own_error(message, self.place(), now_ns);
@@ -428,6 +467,9 @@ impl Client {
             ..self.place()
         };
         context.books.own_error(&abort.message, place, now_ns);
+        if context.rules.is_some() {
+            return self.abort_by_program(abort, context, now_ns);
+        }
         self.session.lost = Some(abort.message.clone());
         self.end_transaction(
             TransactionOutcome::Failed(FailureClass::Other),
@@ -449,14 +491,14 @@ impl Client {
         let sent = self.transaction.is_some_and(|transaction| transaction.sent);
         self.end_transaction(outcome, context, now_ns);
         self.state = State::Idle;
+        if self.is_to_renew(context, now_ns) {
+            return self.renew(context, now_ns);
+        }
         if sent {
             return self.free(context, now_ns);
         }
         // A script that sends nothing never waits: let the worker look around before the next one.
-        let next_start = context
-            .schedule
-            .as_mut()
-            .and_then(|schedule| schedule.take_start(self.slot, now_ns));
+        let next_start = self.take_start(context, now_ns);
         self.start_ns = next_start;
         self.done = next_start.is_none();
         next_start.map_or(Next::Wait, |due_ns| self.wake_at(due_ns))

@@ -86,6 +86,7 @@ impl Stage {
             statements,
             limits: ClientLimits::of(&plan),
             session_settings: Vec::new().into(),
+            rules: None,
         };
         let client = Client::new(0, 0, language.program(0), &context);
         let timetable = Timetable {

@@ -1,6 +1,7 @@
 //! A client in trouble: another try after a serialization failure or deadlock, a request that takes too long, a
 //! connection that is lost.
 
+use super::rules::Happening;
 use super::{Client, Context, Next, State, Transaction, Watch};
 use crate::books::Again;
 use crate::history::TryEvent;
@@ -24,6 +25,7 @@ impl Client {
     /// Try the transaction once more, with the same random numbers.
     pub(super) fn retry(&mut self, context: &mut Context, now_ns: u64) -> Next {
         self.note_try(TryEvent::Failed, context, now_ns);
+        self.note_failure(true, context, now_ns);
         if let Some(transaction) = &mut self.transaction {
             transaction.tries += 1;
             transaction.failure = None;
@@ -117,6 +119,12 @@ impl Client {
             let place = self.place();
             context.books.own_error(&message, place, now_ns);
         }
+        if context.rules.is_some() && was_up && !context.limits.reconnect {
+            if !self.told_why && self.transaction.is_some() {
+                self.tell(Happening::ConnectionLost(&message), context);
+            }
+            self.end_transaction(TransactionOutcome::InFlightAtEnd, context, now_ns);
+        }
         self.session.lost = Some(message);
         let outcome = match self.transaction {
             Some(Transaction {
@@ -146,7 +154,8 @@ impl Client {
 
     /// The session is open, perhaps in place of one that was lost.
     pub(super) fn opened(&mut self, context: &mut Context, now_ns: u64) {
-        let again = std::mem::replace(&mut self.reconnecting, false);
+        let renewed = std::mem::take(&mut self.renewing);
+        let again = std::mem::replace(&mut self.reconnecting, false) && !renewed;
         context
             .books
             .session_opened(now_ns, if again { Again::Yes } else { Again::No });

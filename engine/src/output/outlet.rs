@@ -10,6 +10,9 @@ use crate::schedule::Timetable;
 
 /// Takes what the writer gets. Nothing here may take long: a writer that lags makes workers allocate.
 pub trait Outlet: Send {
+    /// The engine is in this state from now on.
+    fn state(&mut self, _state: &str) {}
+
     /// The start was given to all workers. `anchor` ties the monotonic clock of all times to the time of day.
     fn started(&mut self, timetable: Timetable, anchor: ClockAnchor) -> io::Result<()>;
 

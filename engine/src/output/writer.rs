@@ -1,45 +1,32 @@
-//! The writer's thread: takes intervals from the workers, writes them at once, adds them up, clears recordings.
+//! The writer's thread: takes intervals from the workers, hands them to an outlet at once, adds them up, clears recordings.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use super::events::EventStream;
-use super::hdr_log::HdrLog;
-use super::intervals::{Assembly, Whole};
-use super::records::RecordFiles;
+use super::intervals::Assembly;
+use super::outlet::Outlet;
 use crate::books::ToWriter;
 use crate::clock::now_ns;
 use crate::history::Record;
-use crate::process::{Usage, usage};
 use crate::recorder::{Recording, Shape};
-use crate::results::{ClockAnchor, Counters, Interval, IntervalType, Phase, RESULT_VERSION};
+use crate::results::{ClockAnchor, Counters, Phase};
 use crate::schedule::Timetable;
-use crate::statements::Statements;
 
 /// What the writer needs to know.
 pub struct WriterSetup {
-    /// Where files go; exists.
-    pub folder: PathBuf,
-    /// Names of the transaction types, in order.
-    pub type_names: Vec<String>,
-    /// The plan's statements.
-    pub statements: Arc<Statements>,
-    /// Ties the clocks, for the logs.
+    /// Where results go.
+    pub outlet: Box<dyn Outlet>,
+    /// What that is called in messages.
+    pub outlet_name: String,
+    /// How many of what are recorded.
+    pub shape: Shape,
+    /// Ties the clocks.
     pub anchor: ClockAnchor,
-    /// Where the live copy goes.
-    pub events: Option<OwnedFd>,
     /// By worker: where cleared recordings go.
     pub cleared: Vec<Sender<Box<Recording>>>,
     /// By worker: where emptied buffers of records go.
     pub cleared_records: Vec<Sender<Vec<Record>>>,
-    /// Where records go.
-    pub records: RecordFiles,
 }
 
 /// Everything recorded, added up.
@@ -56,56 +43,18 @@ pub struct Totals {
 /// See the module.
 pub struct Writer {
     setup: WriterSetup,
-    shape: Shape,
-    intervals: File,
-    transactions: HdrLog,
-    statements: HdrLog,
-    /// `warmup.TYPE.service` …: made once.
-    statement_tags: [Vec<String>; 2],
-    events: EventStream,
     assembly: Assembly,
-    usage: Usage,
     totals: Totals,
     /// States to be told when their time has come, the next one last.
     coming: Vec<(u64, &'static str)>,
 }
 
-/// A file cannot be written.
-fn failure(path: &std::path::Path) -> impl Fn(io::Error) -> String {
-    let path = path.display().to_string();
-    move |error| format!("cannot write {path}: {error}")
-}
-
 impl Writer {
-    /// Create the files.
-    pub fn new(mut setup: WriterSetup) -> Result<Self, String> {
-        let create = |name: &str| {
-            let path = setup.folder.join(name);
-            File::create(&path).map_err(failure(&path))
-        };
-        let log = |name: &str| {
-            let path = setup.folder.join(name);
-            HdrLog::create(&path, setup.anchor).map_err(failure(&path))
-        };
-        let shape = setup.statements.shape();
-        let tag = |prefix: &str| {
-            let named = |d: &crate::program::StatementDefinition| {
-                format!(
-                    "{prefix}{}:{}",
-                    setup.type_names[d.transaction_type], d.number
-                )
-            };
-            setup.statements.definitions().iter().map(named).collect()
-        };
-        Ok(Self {
-            shape,
-            intervals: create("intervals.jsonl")?,
-            transactions: log("transactions.hlog")?,
-            statements: log("statements.hlog")?,
-            statement_tags: [tag(prefix(Phase::Warmup)), tag(prefix(Phase::Measurement))],
-            events: EventStream::new(setup.events.take()),
+    /// Nothing was taken yet.
+    pub fn new(setup: WriterSetup) -> Self {
+        let shape = setup.shape;
+        Self {
             assembly: Assembly::new(setup.cleared.len()),
-            usage: Usage::default(),
             totals: Totals {
                 recordings: [Recording::new(shape), Recording::new(shape)],
                 lines: [Counters::default(); 2],
@@ -113,7 +62,7 @@ impl Writer {
             },
             coming: Vec::new(),
             setup,
-        })
+        }
     }
 
     /// Work until nobody can tell anything any more.
@@ -132,7 +81,8 @@ impl Writer {
         }
         self.assembly.end_all();
         self.write_whole();
-        self.events.state("done", now_ns());
+        let finished = self.setup.outlet.finish(now_ns());
+        self.note_failure(finished);
         self.totals
     }
 
@@ -142,10 +92,11 @@ impl Writer {
                 if state == "draining" {
                     self.coming.clear();
                 }
-                self.events.state(state, now_ns());
+                self.setup.outlet.state(state);
             }
             ToWriter::Started(timetable) => {
-                self.usage = usage();
+                let started = self.setup.outlet.started(timetable, self.setup.anchor);
+                self.note_failure(started);
                 self.coming = states(timetable);
             }
             ToWriter::Retimed(timetable) => {
@@ -160,9 +111,8 @@ impl Writer {
                 self.write_whole();
             }
             ToWriter::Records(worker, mut records) => {
-                if let Err(error) = self.setup.records.write(&records) {
-                    self.note_failure(&error);
-                }
+                let written = self.setup.outlet.records(worker, &records);
+                self.note_failure(written);
                 records.clear();
                 // A worker that has ended needs it no more.
                 let _ = self.setup.cleared_records[worker].send(records);
@@ -170,11 +120,13 @@ impl Writer {
         }
     }
 
-    fn note_failure(&mut self, error: &io::Error) {
-        let folder = self.setup.folder.display();
-        self.totals
-            .failed
-            .get_or_insert(format!("cannot write results to {folder}: {error}"));
+    fn note_failure(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            let name = &self.setup.outlet_name;
+            self.totals
+                .failed
+                .get_or_insert(format!("cannot write results to {name}: {error}"));
+        }
     }
 
     fn tell_states(&mut self) {
@@ -183,17 +135,20 @@ impl Writer {
                 return;
             }
             self.coming.pop();
-            self.events.state(state, now_ns());
+            self.setup.outlet.state(state);
         }
     }
 
     /// Write every interval that is complete.
     fn write_whole(&mut self) {
         while let Some(mut whole) = self.assembly.take() {
+            let written = self.setup.outlet.interval(&whole);
+            let is_written = written.is_ok();
+            self.note_failure(written);
             for phase in Phase::ALL {
                 if let Some((worker, recording)) = whole.recordings[phase.index()].take() {
-                    if let Err(error) = self.write_recording(&whole, phase, &recording) {
-                        self.note_failure(&error);
+                    if is_written {
+                        self.totals.lines[phase.index()] += recording.counters();
                     }
                     self.totals.recordings[phase.index()].merge(&recording);
                     self.give_back(worker, recording);
@@ -206,83 +161,6 @@ impl Writer {
         recording.clear();
         // A worker that has ended needs it no more.
         let _ = self.setup.cleared[worker].send(recording);
-    }
-
-    /// One line, and the histograms.
-    fn write_recording(
-        &mut self,
-        whole: &Whole,
-        phase: Phase,
-        recording: &Recording,
-    ) -> io::Result<()> {
-        let interval = self.interval(whole, phase, recording);
-        self.totals.lines[phase.index()] += interval.counters;
-        let mut line = serde_json::to_vec(&interval)?;
-        line.push(b'\n');
-        self.intervals.write_all(&line)?;
-        self.events.interval(&interval);
-        let span_ns = (whole.begin_ns, whole.end_ns);
-        for (name, of_type) in self.setup.type_names.iter().zip(&recording.types) {
-            for (series_name, series) in of_type.times.named() {
-                let tag = format!("{}{name}.{series_name}", prefix(phase));
-                self.transactions.add(&tag, span_ns, series.histogram())?;
-            }
-        }
-        for (tag, of_statement) in self.statement_tags[phase.index()]
-            .iter()
-            .zip(&recording.statements)
-        {
-            self.statements
-                .add(tag, span_ns, of_statement.time.histogram())?;
-        }
-        self.transactions.flush()?;
-        self.statements.flush()
-    }
-
-    fn interval(&mut self, whole: &Whole, phase: Phase, recording: &Recording) -> Interval {
-        // The CPU of an interval is told once: in the line of the phase it lies in.
-        let before = if phase == whole.phase {
-            std::mem::replace(&mut self.usage, whole.usage)
-        } else {
-            whole.usage
-        };
-        let types = self
-            .setup
-            .type_names
-            .iter()
-            .zip(&recording.types)
-            .map(|(name, of_type)| {
-                let times = of_type.times.summarize();
-                let interval_type = IntervalType {
-                    counters: of_type.counters,
-                    service: times.service,
-                    lag: times.lag,
-                    response: times.response,
-                };
-                (name.clone(), interval_type)
-            });
-        Interval {
-            version: RESULT_VERSION,
-            phase,
-            begin_ns: whole.begin_ns,
-            end_ns: whole.end_ns,
-            counters: recording.counters(),
-            server_commits: recording.server_commits(),
-            in_flight: whole.in_flight[phase.index()],
-            clients_connected: whole.clients_connected,
-            times: recording.times(self.shape),
-            types: types.collect::<BTreeMap<_, _>>(),
-            cpu_user_ns: whole.usage.user_ns.saturating_sub(before.user_ns),
-            cpu_sys_ns: whole.usage.sys_ns.saturating_sub(before.sys_ns),
-        }
-    }
-}
-
-/// What tags of a phase begin with.
-fn prefix(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Warmup => "warmup.",
-        Phase::Measurement => "",
     }
 }
 

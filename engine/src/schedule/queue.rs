@@ -65,14 +65,15 @@ impl StartQueue {
     }
 
     /// Take the earliest start for a client that is free at `now_ns`; it may be to come. What waited too long is
-    /// skipped. None: nothing more starts.
+    /// skipped, at most `most` starts. None: nothing more starts.
     pub fn take(
         &mut self,
         now_ns: u64,
         timetable: &Timetable,
         draw: &mut dyn FnMut() -> f64,
-        skipped: &mut Skipped,
+        (skipped, most): (&mut Skipped, u64),
     ) -> Option<u64> {
+        let before: u64 = skipped.iter().sum();
         self.admit(now_ns, timetable, draw, skipped);
         loop {
             let start_ns = self.waiting.front().copied().or(self.next_ns)?;
@@ -87,6 +88,9 @@ impl StartQueue {
                 .is_some_and(|most_ns| waited_ns > most_ns)
             {
                 skipped[phase.index()] += 1;
+                if skipped.iter().sum::<u64>() - before >= most {
+                    return None;
+                }
             } else {
                 return Some(start_ns);
             }

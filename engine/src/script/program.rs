@@ -330,6 +330,10 @@ impl Program for ScriptProgram {
         }
     }
 
+    fn sent_text(&self) -> &[u8] {
+        &self.scratch
+    }
+
     fn rewind(&mut self) {
         self.generator = self.generator_at_begin;
         self.restart();

@@ -43,6 +43,8 @@ pub struct Crew {
     connects: Vec<usize>,
     /// Clients that lost a session and want one again.
     revivals: Vec<Option<Revival>>,
+    /// Clients that ended a session to have another, and when.
+    renewals: Vec<Option<u64>>,
     backoff: Backoff,
     /// Sessions whose request is to be cancelled.
     cancels: Vec<CancelKey>,
@@ -78,6 +80,7 @@ impl Crew {
             closing: Vec::with_capacity(count),
             connects: Vec::with_capacity(count),
             revivals: vec![None; count],
+            renewals: vec![None; count],
             backoff: Backoff::new(reconnect),
             cancels: Vec::new(),
             done: vec![false; count],
@@ -191,6 +194,11 @@ impl Crew {
         self.context.books.own_error(message, place, now_ns);
         if self.revivals[slot].is_some() {
             return self.revival_failed(slot, message, now_ns);
+        }
+        if self.renewals[slot].take().is_some() {
+            self.clients[slot].not_renewed(message, &self.context);
+            self.lost_count += 1;
+            self.lost = Some(message.to_owned());
         }
         self.opening_count -= 1;
         self.note_done(slot);
@@ -360,6 +368,7 @@ impl Crew {
             }
             Next::Ready => self.ready(slot),
             Next::Reconnect => self.revive(slot),
+            Next::Renew => self.renew(slot),
             Next::Close => self.ended(slot),
         }
         if self.clients[slot].has_to_send() {
@@ -377,7 +386,9 @@ impl Crew {
         }
         self.opening_count -= 1;
         let now_ns = self.context.clock.now_ns();
-        if self.revivals[slot].take().is_none() {
+        if let Some(begin_ns) = self.renewals[slot].take() {
+            self.connect_times.record(now_ns - begin_ns);
+        } else if self.revivals[slot].take().is_none() {
             return self.connect_times.record(now_ns - self.connect_begin_ns);
         }
         if self.running {
@@ -394,6 +405,21 @@ impl Crew {
         self.dialing.restart(slot, Link::Due);
         self.opening_count += 1;
         self.connects.push(slot);
+    }
+
+    /// A client has ended its session and wants another.
+    fn renew(&mut self, slot: usize) {
+        self.timers.unset(slot);
+        self.closing.push(slot);
+        self.renewals[slot] = Some(self.context.clock.now_ns());
+        self.dialing.restart(slot, Link::Due);
+        self.opening_count += 1;
+        self.connects.push(slot);
+    }
+
+    /// How long connecting took, one value a session that was wanted anew or at first.
+    pub fn connect_times(&self) -> &SeriesRecorder {
+        &self.connect_times
     }
 
     /// A client's connection is of no use any more.

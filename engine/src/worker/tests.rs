@@ -92,6 +92,7 @@ impl<R: Reactor> Stage<R> {
             language,
             statements,
             destination,
+            rules: None,
         });
         let part = Part {
             worker: 0,

@@ -22,7 +22,7 @@ impl Stage {
                 ToWriter::Records(_, records) => {
                     events.extend(records.iter().map(|record| match record {
                         Record::History(history) => (history.sequence, history.event),
-                        Record::Transaction(_) => panic!("{record:?}"),
+                        Record::Skipped(_) | Record::Transaction(_) => panic!("{record:?}"),
                     }));
                 }
                 ToWriter::State(_) | ToWriter::Started(_) | ToWriter::Retimed(_) => {}
