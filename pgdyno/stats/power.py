@@ -97,20 +97,24 @@ def blocks_to_decide(
     comparisons: int = 1,
     paired: bool = True,
 ) -> int:
-    """Blocks after which some verdict must follow, whatever the truth, if the spread stays.
+    """Blocks after which some verdict is due, whatever the truth, if the spread stays.
 
     Undecided is an interval at 1 − α that holds 1 while that at 1 − 2α is not inside ± `matters`;
-    that is impossible once the two half widths together are less than `matters`.
+    that is impossible once the two half widths together are less than `matters`. Widths vary, so
+    where the truth is about half of `matters`, one experiment in ten or so needs a few more.
     """
     from scipy.special import stdtrit
 
     fewest = blocks_that_can_decide(alpha=alpha, comparisons=comparisons, paired=paired)
 
+    def half_width(blocks: int, alpha: float) -> float:
+        level = _real_alpha(blocks, alpha) if paired else alpha
+        quantile = float(stdtrit(blocks - 1, 1 - level / 2))
+        return quantile * sd_log / math.sqrt(blocks * SIGNED_RANK_EFFICIENCY)
+
     def enough(blocks: int) -> bool:
-        quantiles = stdtrit(blocks - 1, 1 - alpha / comparisons / 2) + stdtrit(
-            blocks - 1, 1 - alpha
-        )
-        return float(quantiles) * sd_log / math.sqrt(blocks) <= math.log1p(matters)
+        both = half_width(blocks, alpha / comparisons) + half_width(blocks, 2 * alpha)
+        return both <= math.log1p(matters)
 
     return _first(enough, fewest)
 
