@@ -183,7 +183,7 @@ def read_definition(path: Path) -> Definition:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Problems([_not_toml(path, str(error))]) from None
+        raise Problems([_not_toml(path, text, str(error))]) from None
     problems = list(_unknown_words(raw))
     raw = _without(raw, [where for where, _ in problems])
     try:
@@ -245,11 +245,11 @@ def _text_of(path: Path) -> str:
         ) from None
 
 
-def _not_toml(path: Path, said: str) -> str:
+def _not_toml(path: Path, text: str, said: str) -> str:
     """A decoder's message with its place in front, as in every other problem."""
-    match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", said)
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", said)
     message = match[1] if match else said
-    line = match[2] if match else "1"
+    line = (match and match[2]) or len(text.rstrip().splitlines())
     return f"{path}:{line}: {message[:1].lower()}{message[1:]}"
 
 

@@ -133,6 +133,9 @@ def design(definition: Definition, names: Mapping[str, Value], find: Find) -> De
         work.tell_baseline(combinations)
     responses, wrong_responses = responses_of(definition)
     stopping, wrong_stopping = stopping_of(definition)
+    if stopping.policy == "precision" and len(combinations) == 1 and not definition.file.aa:
+        text = "precision needs something to compare: a second variant, or aa = true"
+        work.problems.append((("precision",), text))
     definition.raise_problems([*work.problems, *wrong_responses, *wrong_stopping])
     made = tuple(variant for variant in variants if variant is not None)
     file = definition.file

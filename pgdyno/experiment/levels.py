@@ -11,6 +11,7 @@ raises `InvalidInput` saying what is wrong with a level; `factors` knows which w
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -45,13 +46,15 @@ def number_of(
         return level
     try:
         return parse_text(level)
-    except InvalidInput as not_a_quantity:
-        try:
-            # A word without an operator or a fact is a mistyped quantity, not an expression.
-            if not parse(level).names:
-                raise not_a_quantity
-        except ExpressionError:
-            raise not_a_quantity from None
+    except InvalidInput as error:
+        not_a_quantity = error
+    try:
+        read = parse(level).names
+    except ExpressionError:
+        raise not_a_quantity from None
+    mistyped = {level.strip()} == read and not difflib.get_close_matches(level.strip(), names)
+    if not read or mistyped:
+        raise not_a_quantity  # A word alone that is like no fact was not meant as an expression.
     value = evaluate(level, names)
     if isinstance(value, bool | str):
         raise InvalidInput(f"'{level}' gives {value!r}, which is not a number")

@@ -48,9 +48,8 @@ class _Reader:
                 table = self._element(self._key())
                 self._skip("]]")
             elif self._skip("["):
-                begin = self.at
                 table = self._inside(self._key())
-                self._note(table, begin)
+                self._note_all(table, self.at)
                 self._skip("]")
             else:
                 self._pair(table)
@@ -59,8 +58,7 @@ class _Reader:
     def _pair(self, table: KeyPath) -> None:
         begin = self.at
         key = self._key()
-        for length in range(1, len(key) + 1):
-            self._note((*table, *key[:length]), begin)
+        self._note_all((*table, *key), begin)
         self._blank()
         self._skip("=")
         self._blank()
@@ -109,9 +107,13 @@ class _Reader:
         array = (*self._inside(key[:-1]), key[-1])
         self.elements[array] = self.elements.get(array, -1) + 1
         path = (*array, self.elements[array])
-        self._note(array, self.at)
-        self._note(path, self.at)
+        self._note_all(path, self.at)
         return path
+
+    def _note_all(self, path: KeyPath, at: int) -> None:
+        """The line of a path and of every table around it that no earlier line has named."""
+        for length in range(1, len(path) + 1):
+            self._note(path[:length], at)
 
     def _note(self, path: KeyPath, at: int) -> None:
         self.lines.setdefault(path, self.text.count("\n", 0, at) + 1)
