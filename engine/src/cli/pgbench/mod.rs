@@ -15,6 +15,8 @@ mod checks;
 mod emulation;
 mod getopt;
 #[allow(dead_code, reason = "the run comes")]
+mod init;
+#[allow(dead_code, reason = "the run comes")]
 mod log;
 mod numbers;
 mod options;
