@@ -1,4 +1,4 @@
-"""Runs a resolved experiment for `run` and `rerun`: folder, view, result, exit code."""
+"""Runs an experiment for the commands that do: folder, view, result, exit code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 from rich.console import Console
@@ -19,13 +20,14 @@ from pgdyno.errors import (
     EXIT_INTERRUPTED,
     InvalidInput,
 )
+from pgdyno.experiment.policies import Stop, trials_at_most
 from pgdyno.experiment.runner import check_experiment, run_experiment
 from pgdyno.experiment.store import Run, new_run, remove_run
 from pgdyno.hosts.local import Local
 from pgdyno.model import Experiment
 from pgdyno.reports import html, terminal
 from pgdyno.reports.live import new_live
-from pgdyno.workloads.definition import Workload
+from pgdyno.workloads.definition import ResolvedWorkload, Workload
 from pgdyno.workloads.keeping import keep
 
 
@@ -42,22 +44,26 @@ class Execution:
 
 def execute(
     experiment: Experiment, workloads: Mapping[str, Workload], execution: Execution
-) -> None:
+) -> NoReturn:
     """Run the experiment, show its result and exit with what it deserves.
 
     `workloads` holds every variant's workload by the variant's name. Results go to standard output,
     everything else to standard error. A run that was refused before it touched anything leaves no
     folder.
     """
-    host = Local()
-    resolved = check_experiment(experiment, workloads, host)
+    resolved = check_experiment(experiment, workloads, Local())
     run = new_run(experiment, execution.output)
     for name, workload in workloads.items():
         keep(workload, run.workloads / name)
+    proceed(run, resolved, execution)
+
+
+def proceed(run: Run, resolved: Mapping[str, ResolvedWorkload], execution: Execution) -> NoReturn:
+    """Run what is left of a stored experiment; show and exit as `execute`."""
     live = new_live(sys.stderr)
-    refused = False
+    refused, stop = False, None
     try:
-        run_experiment(run, resolved, host, live)
+        stop = run_experiment(run, resolved, Local(), live)
     except InvalidInput:
         refused = _is_untouched(run)
         raise
@@ -66,6 +72,7 @@ def execute(
         if refused:
             remove_run(run)
         else:
+            _say_why_it_ended(run, stop)
             _tell(run, execution)
     if is_comparison(run.experiment):
         sys.exit(experiment_exit_code(run, execution))
@@ -73,15 +80,28 @@ def execute(
 
 
 def exit_code(run: Run) -> int:
-    """0 done, 1 could not, 3 a check does not hold, 130 interrupted; the worst trial counts."""
-    trials = run.trials
-    outcomes = {stored.trial.outcome for stored in trials}
+    """0 done, 1 could not, 3 a check does not hold, 130 interrupted; the worst trial counts.
+
+    Of trials that were repeated in their place the last counts.
+    """
+    last = {(one.trial.variant, one.trial.block): one for one in run.trials}
+    outcomes = {stored.trial.outcome for stored in last.values()}
     if "interrupted" in outcomes:
         return EXIT_INTERRUPTED
-    if not trials or outcomes != {"completed"}:
+    if not last or outcomes != {"completed"}:
         return EXIT_COULD_NOT
-    broken = any(check.verdict == "broken" for stored in trials for check in stored.checks)
+    broken = any(check.verdict == "broken" for stored in last.values() for check in stored.checks)
     return EXIT_CHECK_FAILED if broken else EXIT_DONE
+
+
+def _say_why_it_ended(run: Run, stop: Stop | None) -> None:
+    """Why there are no more trials, and how to go on where there could be."""
+    if trials_at_most(run.experiment) == 1:
+        return
+    if stop is not None and not stop.failed:
+        click.echo(stop.reason, err=True)
+        return
+    click.echo(f"pgdyno experiment resume {run.id} goes on from here", err=True)
 
 
 def _is_untouched(run: Run) -> bool:

@@ -132,6 +132,11 @@ def blocks_at_most(experiment: Experiment) -> int:
             return _BLOCKS_MAX
 
 
+def trials_at_most(experiment: Experiment) -> int:
+    """How many trials the policy can ask for, apart from those that are repeated."""
+    return len(experiment.variants) * blocks_at_most(experiment)
+
+
 def complete_blocks(experiment: Experiment, past: Sequence[Past]) -> tuple[int, ...]:
     """The blocks in which every variant has completed."""
     done = {(each.block, each.variant) for each in past if each.completed}

@@ -18,7 +18,7 @@ from pgdyno.experiment.conduct import Conduct
 from pgdyno.experiment.context import Context
 from pgdyno.experiment.diary import Diary
 from pgdyno.experiment.guard import sole_runner
-from pgdyno.experiment.policies import Next, Past, Stop, blocks_at_most, next_step, past_of
+from pgdyno.experiment.policies import Next, Past, Stop, next_step, past_of, trials_at_most
 from pgdyno.experiment.progress import Progress
 from pgdyno.experiment.remaining import place_of
 from pgdyno.experiment.staging import Staging
@@ -104,7 +104,7 @@ class _Runner:
 
     def _begin(self, step: Next) -> StoredTrial:
         """Make the trial's folder, and tell where it stands."""
-        if len(self.experiment.variants) * blocks_at_most(self.experiment) > 1:
+        if trials_at_most(self.experiment) > 1:
             stored = [one.trial for one in self.stored_in.trials]
             sizes = {name: one.expected_bytes for name, one in self.workloads.items()}
             self.progress.trial(place_of(self.experiment, step, self.past, stored, sizes))

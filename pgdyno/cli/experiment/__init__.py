@@ -7,6 +7,9 @@ import click
 from pgdyno.cli.experiment.check import check
 from pgdyno.cli.experiment.plan import plan
 from pgdyno.cli.experiment.report import report
+from pgdyno.cli.experiment.resume import resume
+from pgdyno.cli.experiment.run import run
+from pgdyno.cli.experiment.show import show
 
 
 @click.group(short_help="Compare on purpose: a question, factors, repeated trials, an answer.")
@@ -23,6 +26,6 @@ def experiment() -> None:
     """  # noqa: D301  (click reads the escape)
 
 
-_COMMANDS: tuple[click.Command, ...] = (check, plan, report)
+_COMMANDS: tuple[click.Command, ...] = (check, plan, run, resume, show, report)
 for _command in _COMMANDS:
     experiment.add_command(_command)
