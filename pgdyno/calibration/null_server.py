@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -36,12 +36,17 @@ _STOP_DEADLINE_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullServerChoice:
-    """What kind of null server. `misbehave` as the engine's option; None: a good server."""
+    """What kind of null server. `misbehave` as the engine's option; None: a good server.
+
+    `spins`: its threads never sleep, so that no client pays for waking them; each takes a CPU.
+    """
 
     tcp: bool = False
     threads: int = 1
     answer: Answer = field(default_factory=Answer)
     misbehave: str | None = None
+    reactor: Literal["auto", "io_uring", "epoll"] = "auto"
+    spins: bool = False
     cpus: tuple[int, ...] = ()
 
 
@@ -159,6 +164,8 @@ def _command(choice: NullServerChoice, folder: Path) -> Command:
     words = [str(find_engine()), "null-server", "--json"]
     words += ["--listen", "127.0.0.1:0" if choice.tcp else str(folder)]
     words += ["--threads", str(choice.threads)]
+    words += [] if choice.reactor == "auto" else ["--reactor", choice.reactor]
+    words += ["--spin"] if choice.spins else []
     words += ["--rows", str(choice.answer.rows), "--row-bytes", str(choice.answer.row_bytes)]
     if choice.misbehave is not None:
         words += ["--misbehave", choice.misbehave]

@@ -33,9 +33,11 @@ READY = b"Z\0\0\0\x05I"
 STARTUP = struct.pack("!ii", 17, 196608) + b"user\0me\0\0"
 
 
-@pytest.fixture(params=["unix", "tcp"])
+@pytest.fixture(params=["unix", "tcp", "unix epoll"])
 def server(request: pytest.FixtureRequest) -> Iterator[NullServer]:
-    with null_server(NullServerChoice(tcp=request.param == "tcp"), Local()) as started:
+    reactor = "epoll" if "epoll" in request.param else "auto"
+    choice = NullServerChoice(tcp=request.param == "tcp", reactor=reactor)
+    with null_server(choice, Local()) as started:
         yield started
 
 
@@ -143,6 +145,30 @@ def test_stock_pgbench_runs_against_it(server: NullServer, script: Path, protoco
     report = server.report()
     assert report.statements >= 3 * 1600
     assert report.cpu_ns > 0
+
+
+@pytest.mark.parametrize("builtin", ["select-only", "tpcb-like"])
+def test_stock_pgbench_runs_its_own_scripts_against_it(server: NullServer, builtin: str) -> None:
+    pgbench = shutil.which("pgbench")
+    if pgbench is None:
+        pytest.skip("pgbench is not installed")
+    words = [pgbench, "-b", builtin, "-M", "prepared", "-c", "4", "-t", "50", server.conninfo]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "scaling factor: 100" in done.stdout
+    assert re.search(r"actually processed: 200/200", done.stdout)
+
+
+def test_a_server_that_never_sleeps_answers_all_the_same() -> None:
+    choice = NullServerChoice(spins=True, threads=2)
+    with (
+        null_server(choice, Local()) as server,
+        psycopg.connect(server.conninfo, autocommit=True) as connection,
+    ):
+        before = server.report().cpu_ns
+        time.sleep(0.2)
+        assert connection.execute("select 1").fetchone() == ("1234",)
+        assert server.report().cpu_ns - before > 0.02e9
 
 
 def test_it_counts_and_ends_and_removes_its_socket() -> None:

@@ -18,6 +18,9 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("in_hot_standby", "off"),
 ];
 
+/// The scale that pgbench's built-in scripts find.
+const BRANCHES: &[u8] = b"100";
+
 /// Type number of `text`: its text and binary formats are the same bytes, so a client may ask for either.
 const TEXT_TYPE: i32 = 25;
 
@@ -43,6 +46,8 @@ pub struct Answers {
     pub rows: Vec<u8>,
     /// AuthenticationOk and the parameters; BackendKeyData and ReadyForQuery follow.
     pub parameters: Vec<u8>,
+    /// RowDescription and DataRow of the number of branches.
+    pub branches: (Vec<u8>, Vec<u8>),
     /// For each of `SETTINGS` its RowDescription and its DataRow.
     pub settings: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -88,8 +93,11 @@ impl Answers {
             put_row(&mut row, value.as_bytes());
             (columns(if name.is_empty() { "setting" } else { name }), row)
         });
+        let mut branches = Vec::new();
+        put_row(&mut branches, BRANCHES);
         Self {
             shape,
+            branches: (columns("count"), branches),
             columns: columns("value"),
             rows: row.repeat(shape.rows),
             row,

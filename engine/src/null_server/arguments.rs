@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::answers::Shape;
 use super::misbehaviour::Misbehaviour;
+use crate::plan::ReactorChoice;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -15,6 +16,8 @@ usage: pgdyno-engine null-server [options]
   --listen ADDRESS    a folder or path for a Unix socket (a folder gets .s.PGSQL.5432), or HOST:PORT on loopback,
                       port 0 for a free one; may be repeated  [default: 127.0.0.1:0]
   --threads N         threads that answer  [default: 1]
+  --reactor KIND      auto, io_uring or epoll  [default: auto, which is io_uring where it works]
+  --spin              threads never sleep: no client pays for waking them, and each takes a whole CPU
   --rows N            rows of a result  [default: 1]
   --row-bytes N       bytes of a row's one value  [default: 4]
   --misbehave KIND    be a bad server: close-at=STATE, half-message, slow-loris, garbage, freeze-after=N;
@@ -47,6 +50,10 @@ pub struct Arguments {
     pub listen: Vec<Listen>,
     /// Threads that answer.
     pub threads: usize,
+    /// How they receive and send.
+    pub reactor: ReactorChoice,
+    /// Whether they never sleep.
+    pub spins: bool,
     /// Shape of every result.
     pub shape: Shape,
     /// None: a good server.
@@ -63,6 +70,8 @@ impl Arguments {
         let mut found = Self {
             listen: Vec::new(),
             threads: 1,
+            reactor: ReactorChoice::Auto,
+            spins: false,
             shape: Shape {
                 rows: 1,
                 row_bytes: 4,
@@ -102,6 +111,13 @@ impl Arguments {
                 "--misbehave" => value()
                     .and_then(|text| text.parse())
                     .map(|kind| found.misbehaviour = Some(kind)),
+                "--reactor" => value()
+                    .and_then(|text| reactor(&text))
+                    .map(|kind| found.reactor = kind),
+                "--spin" => {
+                    found.spins = true;
+                    Ok(())
+                }
                 "--json" => {
                     found.json = true;
                     Ok(())
@@ -113,6 +129,9 @@ impl Arguments {
                 _ => Err(format!("unknown option {word}")),
             };
             problems.extend(taken.err());
+        }
+        if found.misbehaviour.is_some() && found.reactor == ReactorChoice::IoUring {
+            problems.push("--misbehave works with epoll only".into());
         }
         if found.shape.rows.saturating_mul(found.shape.row_bytes + 11) > RESULT_BYTES_MAX {
             problems.push(format!(
@@ -129,6 +148,17 @@ impl Arguments {
         } else {
             Err(problems)
         }
+    }
+}
+
+fn reactor(text: &str) -> Result<ReactorChoice, String> {
+    match text {
+        "auto" => Ok(ReactorChoice::Auto),
+        "io_uring" => Ok(ReactorChoice::IoUring),
+        "epoll" => Ok(ReactorChoice::Epoll),
+        _ => Err(format!(
+            "--reactor {text}: not one of auto, io_uring, epoll"
+        )),
     }
 }
 
@@ -197,6 +227,8 @@ mod tests {
             "--misbehave",
             "close-at=sync",
             "--json",
+            "--spin",
+            "--reactor=epoll",
         ])
         .unwrap();
         assert_eq!(Listen::Unix("/tmp/x.sock".into()), found.listen[0]);
@@ -208,7 +240,8 @@ mod tests {
             (3, 100, 2),
             (found.shape.rows, found.shape.row_bytes, found.threads)
         );
-        assert!(found.json && found.misbehaviour.is_some());
+        assert!(found.json && found.spins && found.misbehaviour.is_some());
+        assert_eq!(ReactorChoice::Epoll, found.reactor);
     }
 
     #[test]
@@ -233,6 +266,9 @@ mod tests {
             "--listen",
         ]);
         assert_eq!(5, problems.unwrap_err().len());
+        let bad = parse(&["--reactor", "io_uring", "--misbehave", "garbage"]);
+        assert_eq!(1, bad.unwrap_err().len());
+        assert!(parse(&["--reactor", "kqueue"]).is_err());
         assert!(parse(&["--rows", "16777216", "--row-bytes", "16777216"]).is_err());
     }
 

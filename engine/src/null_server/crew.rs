@@ -8,8 +8,9 @@ use std::thread::JoinHandle;
 
 use super::answers::Answers;
 use super::misbehaviour::Misbehaviour;
+use super::ring_worker::RingWorker;
 use super::worker::Worker;
-use crate::reactor::check;
+use crate::reactor::{ReactorKind, check};
 
 /// What all threads are given.
 #[derive(Clone)]
@@ -18,6 +19,10 @@ pub struct Setting {
     pub answers: Arc<Answers>,
     /// None: a good server.
     pub misbehaviour: Option<Misbehaviour>,
+    /// How threads receive and send.
+    pub reactor: ReactorKind,
+    /// Whether threads never sleep.
+    pub spins: bool,
 }
 
 /// Sums over all threads.
@@ -84,7 +89,10 @@ impl Crew {
             let (own, setting) = (Arc::clone(&inbox), setting.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("null-{number}"))
-                .spawn(move || Worker::new(&own, &setting)?.serve())?;
+                .spawn(move || match setting.reactor {
+                    ReactorKind::IoUring => RingWorker::new(&own, &setting)?.serve(),
+                    ReactorKind::Epoll => Worker::new(&own, &setting)?.serve(),
+                })?;
             crew.inboxes.push(inbox);
             crew.threads.push(thread);
         }

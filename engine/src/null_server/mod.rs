@@ -4,7 +4,7 @@
 //! as little else as the protocol allows. It can also be a bad server, for tests of clients.
 //!
 //! ```text
-//! main thread: accept ──round robin──▶ workers: epoll, one recv and one send a batch of messages
+//! main thread: accept ──round robin──▶ workers: io_uring, one system call a batch; or epoll
 //! ```
 
 mod answers;
@@ -13,6 +13,7 @@ mod crew;
 mod listener;
 mod misbehaviour;
 mod report;
+mod ring_worker;
 mod session;
 #[cfg(test)]
 mod session_tests;
@@ -28,6 +29,8 @@ use arguments::{Arguments, HELP};
 use crew::{Crew, Setting};
 use listener::{Listeners, Woken};
 use report::Report;
+
+use crate::reactor::{ReactorKind, choose};
 
 const EXIT_COULD_NOT: u8 = 1;
 const EXIT_INVALID: u8 = 2;
@@ -57,12 +60,27 @@ pub fn run(words: &[&str]) -> ExitCode {
     }
 }
 
+/// Being bad is done with epoll only.
+fn reactor(arguments: &Arguments) -> io::Result<ReactorKind> {
+    match arguments.misbehaviour {
+        Some(_) => Ok(ReactorKind::Epoll),
+        None => choose(arguments.reactor).map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("io_uring does not work here: {error}"),
+            )
+        }),
+    }
+}
+
 fn serve(arguments: &Arguments) -> io::Result<()> {
     crate::process::raise_open_files_limit()?;
     let mut listeners = Listeners::open(&arguments.listen)?;
     let setting = Setting {
         answers: Arc::new(Answers::new(arguments.shape)),
         misbehaviour: arguments.misbehaviour,
+        reactor: reactor(arguments)?,
+        spins: arguments.spins,
     };
     let mut crew = Crew::start(arguments.threads, &setting)?;
     report::tell_listening(&listeners.addresses(), arguments.json)?;

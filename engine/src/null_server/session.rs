@@ -452,6 +452,10 @@ impl Session {
                 reply.bytes.extend_from_slice(row);
                 put_complete(&mut reply.bytes, "SHOW");
             }
+            Statement::Branches => {
+                reply.bytes.extend_from_slice(&reply.answers.branches.1);
+                put_selected(&mut reply.bytes, 1);
+            }
             Statement::Begin => self.change(b'T', "BEGIN", reply),
             Statement::Commit => {
                 if self.closes_at(Moment::Commit) {
@@ -518,6 +522,7 @@ impl Session {
         }
         let columns = match statement {
             Statement::Show(setting) => &reply.answers.settings[setting].0,
+            Statement::Branches => &reply.answers.branches.0,
             _ => &reply.answers.columns,
         };
         reply.bytes.extend_from_slice(columns);

@@ -14,6 +14,8 @@ pub enum Statement {
     Returning(&'static str),
     /// One row with the value of a setting: index into `SETTINGS`.
     Show(usize),
+    /// One row with the number of branches that pgbench's built-in scripts ask for at their start.
+    Branches,
     /// Opens a transaction block.
     Begin,
     /// Ends it.
@@ -41,6 +43,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("max_connections", "1000000"),
     ("", ""),
 ];
+
+/// What pgbench's built-in scripts ask at their start: the scale, as the number of branches, and how the accounts are
+/// partitioned. A server that refuses the second is taken for an old one without partitions.
+const COUNT_BRANCHES: &[u8] = b" count(*) from pgbench_branches";
+const FIND_PARTITIONS: &[u8] = b" o.n, p.partstrat, pg_catalog.count(";
 
 /// First words, and what they mean.
 const WORDS: &[(&str, Statement)] = &[
@@ -106,6 +113,8 @@ impl Statement {
         match known.map(|&(_, statement)| statement) {
             Some(Self::Command(tag)) if returns_rows(tag, rest) => Self::Returning(tag),
             Some(Self::Show(unknown)) => Self::Show(setting(first_word(rest).0, unknown)),
+            Some(Self::Select) if starts_with(rest, COUNT_BRANCHES) => Self::Branches,
+            Some(Self::Select) if starts_with(rest, FIND_PARTITIONS) => Self::Refused,
             Some(Self::Rollback) if goes_to_savepoint(rest) => Self::RollbackTo,
             Some(statement) => statement,
             None => Self::Command("OK"),
@@ -114,7 +123,10 @@ impl Statement {
 
     /// Whether it answers with rows.
     pub fn has_rows(self) -> bool {
-        matches!(self, Self::Select | Self::Returning(_) | Self::Show(_))
+        matches!(
+            self,
+            Self::Select | Self::Returning(_) | Self::Show(_) | Self::Branches
+        )
     }
 }
 
@@ -158,6 +170,12 @@ fn returns_rows(tag: &str, rest: &[u8]) -> bool {
         && rest.windows(b" returning".len()).any(|part| {
             part[0].is_ascii_whitespace() && part[1..].eq_ignore_ascii_case(b"returning")
         })
+}
+
+/// Whether a text begins so, in capitals or not.
+fn starts_with(text: &[u8], begin: &[u8]) -> bool {
+    text.get(..begin.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(begin))
 }
 
 fn goes_to_savepoint(rest: &[u8]) -> bool {
@@ -230,6 +248,12 @@ mod tests {
             ("/* a */ SELECT 1", Statement::Select),
             ("(select 1) union (select 2)", Statement::Select),
             ("SELECT", Statement::Select),
+            ("select count(*) from pgbench_branches", Statement::Branches),
+            ("select count(*) from others", Statement::Select),
+            (
+                "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from",
+                Statement::Refused,
+            ),
             ("selection", Statement::Command("OK")),
             ("begin isolation level serializable", Statement::Begin),
             ("END", Statement::Commit),

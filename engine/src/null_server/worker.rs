@@ -1,4 +1,4 @@
-//! One thread that answers: it has an epoll of its own, one receive and one send buffer, and its connections.
+//! One thread that answers, over epoll: it has one receive and one send buffer, and its connections.
 //!
 //! A connection costs some hundred bytes while it is idle. A client that does not read its replies is not read from
 //! either: what is left over is kept for it, and epoll tells when it can go on.
@@ -40,6 +40,7 @@ enum Fate {
 pub struct Worker<'a> {
     inbox: &'a Inbox,
     misbehaviour: Option<Misbehaviour>,
+    spins: bool,
     epoll: OwnedFd,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
@@ -60,6 +61,7 @@ impl<'a> Worker<'a> {
         let worker = Self {
             inbox,
             misbehaviour: setting.misbehaviour,
+            spins: setting.spins,
             epoll,
             connections: Vec::new(),
             free: Vec::new(),
@@ -85,7 +87,11 @@ impl<'a> Worker<'a> {
     pub fn serve(&mut self) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
         let drips = self.misbehaviour == Some(Misbehaviour::SlowLoris);
-        let timeout_ms = if drips { DRIP_MS } else { -1 };
+        let timeout_ms = match (self.spins, drips) {
+            (true, _) => 0,
+            (false, true) => DRIP_MS,
+            (false, false) => -1,
+        };
         while !self.inbox.is_stopped() {
             // SAFETY: pointer and length describe the array.
             let count = unsafe {
@@ -379,7 +385,7 @@ impl<'a> Worker<'a> {
 }
 
 /// Send without waiting: how many bytes the kernel took; None when the connection is broken.
-fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Option<usize> {
+pub fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Option<usize> {
     // SAFETY: pointer and length describe the slice.
     let count = unsafe {
         libc::send(

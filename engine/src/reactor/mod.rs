@@ -16,6 +16,7 @@ mod blocking;
 mod cancel;
 mod epoll;
 mod probe;
+mod ring;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,10 @@ pub use blocking::{BlockingConnection, ConnectError};
 pub use cancel::{CancelKey, cancel, cancel_all};
 pub use epoll::EpollReactor;
 pub use probe::{ReactorKind, choose};
+pub use ring::Ring;
 pub use socket::{SocketAddress, check, reason};
 pub use uring::UringReactor;
+pub use uring_buffers::{BUFFER_GROUP, BufferRing};
 pub use waker::Waker;
 
 /// Something that happened to a connection.

@@ -10,9 +10,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::types::Fd;
+use io_uring::{cqueue, opcode, squeue};
 
+use super::ring::Ring;
 use super::socket::{Opened, SocketAddress, connect_error, send_now};
 use super::uring_buffers::{BUFFER_BYTES, BUFFER_GROUP, BufferRing};
 use super::{Activity, Connecting, Event, Reactor, Sending, Setting, Waker};
@@ -20,10 +21,6 @@ use crate::plan::Receive;
 
 /// Sends up to this size are copied, larger ones keep their buffer.
 const SMALL_SEND_BYTES: usize = 2048;
-/// `io_uring_enter` flags (linux/io_uring.h).
-const ENTER_GETEVENTS: u32 = 1;
-const ENTER_EXT_ARG: u32 = 1 << 3;
-const ENTER_NO_IOWAIT: u32 = 1 << 7;
 
 const OPERATION_RECEIVE: u64 = 1;
 const OPERATION_SEND_SMALL: u64 = 2;
@@ -34,7 +31,7 @@ const OPERATION_WAKE: u64 = 5;
 /// See the module.
 pub struct UringReactor {
     // The ring is dropped before the memory its requests point into.
-    ring: IoUring,
+    ring: Ring,
     buffers: BufferRing,
     slots: Vec<Slot>,
     waker: Waker,
@@ -46,7 +43,6 @@ pub struct UringReactor {
     connected: Vec<usize>,
     /// Slots whose send could not even be queued.
     broken: Vec<(usize, io::Error)>,
-    enter_flags: u32,
     receive: Receive,
     activity: Activity,
     /// Events handed out in this turn.
@@ -69,25 +65,6 @@ fn key(operation: u64, generation: u32, slot: usize) -> u64 {
 }
 
 impl UringReactor {
-    /// The ring with the cheapest completion handling this kernel has.
-    fn ring(slots: usize) -> io::Result<IoUring> {
-        let entries = (slots as u32 * 2).next_power_of_two().clamp(64, 8192);
-        let completions = entries * 2;
-        IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_submit_all()
-            .setup_cqsize(completions)
-            .build(entries)
-            .or_else(|_| {
-                IoUring::builder()
-                    .setup_coop_taskrun()
-                    .setup_cqsize(completions)
-                    .build(entries)
-            })
-            .or_else(|_| IoUring::builder().setup_cqsize(completions).build(entries))
-    }
-
     /// With this many receive buffers, a power of two.
     pub(super) fn with_buffers(
         setting: &Setting,
@@ -95,19 +72,8 @@ impl UringReactor {
         buffers: usize,
     ) -> io::Result<Self> {
         let slots = setting.slots;
-        let ring = Self::ring(slots)?;
-        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "this kernel's io_uring is too old",
-            ));
-        }
-        let no_iowait = if ring.params().is_feature_no_iowait() {
-            ENTER_NO_IOWAIT
-        } else {
-            0
-        };
-        let buffers = BufferRing::new(&ring, buffers)?;
+        let ring = Ring::new(slots)?;
+        let buffers = BufferRing::new(ring.io_uring(), buffers)?;
         Ok(Self {
             ring,
             buffers,
@@ -118,20 +84,16 @@ impl UringReactor {
             rearm: Vec::with_capacity(slots),
             connected: Vec::with_capacity(slots),
             broken: Vec::new(),
-            enter_flags: ENTER_GETEVENTS | ENTER_EXT_ARG | no_iowait,
             receive: setting.receive,
             activity: Activity::default(),
             events: 0,
         })
     }
 
-    /// Queue a request; when the queue is full it is submitted first.
+    /// Queue a request.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: what the entry points to lives in `slots` or `buffers` and outlives the ring; see `send`.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.ring.submit()?;
-        }
-        Ok(())
+        unsafe { self.ring.push(entry) }
     }
 
     fn raw_socket(&self, slot: usize) -> Option<Fd> {
@@ -175,39 +137,6 @@ impl UringReactor {
             .flags(libc::MSG_NOSIGNAL);
         let data = key(OPERATION_SEND_LARGE, entry.generation, slot);
         self.push(&send.build().user_data(data))
-    }
-
-    /// Submit everything queued and wait for a completion.
-    fn enter(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
-        let queued = {
-            let mut submission = self.ring.submission();
-            submission.sync();
-            submission.len() as u32
-        };
-        let wanted = u32::from(timeout_ns != Some(0));
-        let time = timeout_ns.map(|ns| {
-            Timespec::new()
-                .sec(ns / crate::clock::NS_PER_S)
-                .nsec((ns % crate::clock::NS_PER_S) as u32)
-        });
-        let arguments = match &time {
-            Some(time) => SubmitArgs::new().timespec(time),
-            None => SubmitArgs::new(),
-        };
-        // SAFETY: the flags say that the argument is a getevents argument; it and `time` live through the call.
-        let entered = unsafe {
-            self.ring
-                .submitter()
-                .enter(queued, wanted, self.enter_flags, Some(&arguments))
-        };
-        match entered {
-            Ok(_) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                // Timed out, interrupted, or completions must be taken before more can be submitted.
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-                _ => Err(error),
-            },
-        }
     }
 
     /// Hand out one completion.
@@ -401,8 +330,9 @@ impl Reactor for UringReactor {
             handler(slot, Event::Connected);
         }
         self.connected.clear();
-        self.enter(if at_once { Some(0) } else { timeout_ns })?;
-        while let Some(entry) = { self.ring.completion().next() } {
+        self.ring
+            .enter(if at_once { Some(0) } else { timeout_ns })?;
+        while let Some(entry) = self.ring.completion() {
             self.complete(&entry, handler);
         }
         self.buffers.publish();
