@@ -26,8 +26,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Final
 
 from pgdyno.stats import ranks
+
+_EXP_LIMIT: Final = 700.0
+_STUDENT_LIMIT: Final = 1e300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,16 +139,16 @@ def _effect(
     inner_low, inner_high = _interval(ordered, tail, inner_level, sample)
     return Effect(
         ratio=math.exp(centre),
-        low=math.exp(low),
-        high=math.exp(high),
+        low=_exp(low),
+        high=_exp(high),
         level=level,
         final_level=level,
         p_value=ranks.two_sided_p(ordered, tail),
         blocks=sample.blocks,
         method=_method(exact=ranks.rank_outside(tail, level) > 0, paired=sample.paired),
         paired=sample.paired,
-        inner_low=math.exp(inner_low),
-        inner_high=math.exp(inner_high),
+        inner_low=_exp(inner_low),
+        inner_high=_exp(inner_high),
         smallest_p=smallest_p,
         sd_log=_implied_spread(low, high, tail, level, sample),
     )
@@ -158,7 +162,7 @@ def _interval(
     if sample.freedom < 1:
         return -math.inf, math.inf
     centre = statistics.median(ordered)
-    reach = _student(level, sample.freedom) * sample.sd_log / math.sqrt(sample.trials)
+    reach = sample.sd_log / math.sqrt(sample.trials) * _student(level, sample.freedom)
     return centre - reach, centre + reach
 
 
@@ -169,14 +173,16 @@ def _implied_spread(
     if sample.freedom < 1:
         return 0.0
     outside = ranks.rank_outside(tail, level)
-    achieved = 1 - 2 * tail[outside - 1] if outside else level
+    if outside == 0:
+        return sample.sd_log
+    achieved = 1 - 2 * tail[outside - 1]
     return (high - low) / 2 * math.sqrt(sample.trials) / _student(achieved, sample.freedom)
 
 
 def _student(level: float, freedom: int) -> float:
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return min(float(stdtrit(freedom, (1 + level) / 2)), _STUDENT_LIMIT)
 
 
 def _method(*, exact: bool, paired: bool) -> str:
@@ -184,6 +190,11 @@ def _method(*, exact: bool, paired: bool) -> str:
     if exact:
         return f"Hodges-Lehmann, interval and p by the exact {test}"
     return f"Hodges-Lehmann, p by the exact {test}; interval by Student's t (too few trials)"
+
+
+def _exp(log_ratio: float) -> float:
+    """Infinite, rather than an error, where a level is so high that nothing is excluded."""
+    return math.exp(log_ratio) if log_ratio < _EXP_LIMIT else math.inf
 
 
 def _log(value: float) -> float:

@@ -75,6 +75,17 @@ def test_a_look_widens_the_interval_and_knows_the_last_one() -> None:
     assert judge(early, direction="higher", matters=0.02).adjusted_p == early.p_value
 
 
+def test_a_very_early_look_excludes_nothing_and_stays_finite_where_it_counts() -> None:
+    before = {block: 100.0 for block in range(6)}
+    after = {block: 101.0 + block for block in range(6)}
+    early = sequential.look(before, after, sequential.planned_looks(200))
+    assert early is not None
+    assert (early.low, early.high) == (0, math.inf)
+    found = judge(early, direction="higher", matters=0.02)
+    assert (found.kind, found.text) == ("undecided", "+3.5 %")
+    assert found.more_trials is not None
+
+
 def test_every_plan_that_is_offered_can_decide_at_its_last_look() -> None:
     for comparisons in (1, 2, 6, 25):
         fewest = sequential.planned_looks(100, comparisons=comparisons).first
