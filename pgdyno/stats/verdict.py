@@ -35,7 +35,7 @@ AS_FACTOR: Final = 3.0
 class Verdict:
     """What an experiment says about a variant, and why in one sentence.
 
-    `more_trials` of each variant would decide, were the spread to stay as seen; None when nothing
+    `more_trials` of each variant would decide, were effect and spread as seen; None when nothing
     is left to decide, or when the spread is not known (a single block). `text` is the effect in
     per cent with its interval: "+4.1 % [2.6, 5.7]". `adjusted_p` is after Holm.
     """
@@ -145,6 +145,12 @@ def _more_trials(effect: Effect, matters: float, comparisons: int) -> int | None
         comparisons=comparisons,
         paired=effect.paired,
     )
+    # A difference as large as this one seems to be is shown much sooner than one that matters just.
+    seen = max(effect.ratio, 1 / effect.ratio) - 1
+    if seen > 0:
+        alpha = 1 - effect.final_level
+        shown = power.trials_needed(effect.sd_log, seen, alpha=alpha, comparisons=comparisons)
+        needed = min(needed, shown)
     return max(1, needed - effect.blocks)
 
 
