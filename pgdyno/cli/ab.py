@@ -25,13 +25,18 @@ from pgdyno.experiment.criteria import (
     DEFAULT_REPLICATES,
 )
 from pgdyno.experiment.design import Design, Occasion, experiment_of, host_names, name_of
+from pgdyno.experiment.earlier import earlier_trials
 from pgdyno.experiment.factors import conflicts, parse_assignment, with_level
+from pgdyno.experiment.grouping import Grouping
+from pgdyno.experiment.planning import needed_blocks, refusals, trial_time
+from pgdyno.experiment.runner import check_experiment
 from pgdyno.experiment.store import new_id
 from pgdyno.expressions import Value
 from pgdyno.hosts.local import Local
-from pgdyno.model import Factor, Response, Stopping, Variant
+from pgdyno.model import Experiment, Factor, Response, Stopping, Variant
 from pgdyno.observers.environment import host_facts
 from pgdyno.servers.orphans import state_folder
+from pgdyno.stats.power import smallest_p
 from pgdyno.workloads import catalog
 from pgdyno.workloads.definition import Workload
 from pgdyno.workloads.resolving import resolve
@@ -110,7 +115,32 @@ def ab(workload: str, output: Path, **options: Any) -> None:
         noise_known=known is not None,
     )
     experiment, of_variants = experiment_of(found, occasion)
+    _insist_on_enough(experiment, of_variants, output)
     execute(experiment, of_variants, _execution(options, output))
+
+
+def _insist_on_enough(
+    experiment: Experiment, workloads: Mapping[str, Workload], output: Path
+) -> None:
+    """Refuse what could not decide, with what could; earlier runs say how long a trial takes."""
+    stopping, needed = experiment.stopping, needed_blocks(experiment) or 0
+    most = stopping.max_replicates if stopping.policy == "precision" else stopping.replicates
+    if stopping.policy != "budget" and (most or 0) < needed:
+        option = "--replicates" if stopping.policy == "fixed" else "--max-replicates"
+        raise InvalidInput(
+            f"{option} {most} cannot decide: p would be {smallest_p(most or 0):.2g} at best",
+            hint=f"{option} {needed} can; --metric and --matters say what is judged",
+        )
+    if stopping.policy == "budget":
+        resolved = check_experiment(experiment, workloads, Local())
+        stored = earlier_trials(output, experiment.variants)
+        times = {
+            each.name: trial_time(each, resolved[each.name].expected_bytes, stored[each.name])
+            for each in experiment.variants
+        }
+        grouping = Grouping(workloads=resolved, contexts={})
+        for _, text in refusals(experiment, grouping, times):
+            raise InvalidInput(text, hint="a longer --budget, or a shorter --time")
 
 
 def _execution(options: dict[str, Any], output: Path) -> Execution:

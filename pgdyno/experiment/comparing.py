@@ -328,6 +328,7 @@ def _remarks(sides: Sequence[Side], asked: Asked) -> Iterator[str]:
                 f"{side.name} has one trial, and one trial is an anecdote: nothing is known about "
                 "how far a second one would differ"
             )
+    yield from _refused_percentiles(sides)
     unknown = dict.fromkeys(
         words for side in sides for each in side.readings for words in each.unknown
     )
@@ -338,3 +339,28 @@ def _remarks(sides: Sequence[Side], asked: Asked) -> Iterator[str]:
             "the trials were not interleaved in blocks: whatever else changed between the two "
             "sides, such as the machine's temper, is in the difference"
         )
+
+
+def _refused_percentiles(sides: Sequence[Side]) -> Iterator[str]:
+    """Percentiles that too few transactions carry, each with how many trials lack it."""
+    readings = [each for side in sides for each in side.readings]
+    for thin, transactions in _thin(readings).items():
+        quantile = thin.quantile or 0.0
+        reason = tails.refusal(quantile, min(transactions))
+        yield (
+            f"{thin.words} is not given for {len(transactions)} of {len(readings)} trials: "
+            f"{reason} in the least"
+        )
+
+
+def _thin(readings: Sequence[Reading]) -> dict[Metric, list[int]]:
+    """Percentile → transactions of each trial in which too few lie beyond it."""
+    found: dict[Metric, list[int]] = {}
+    for each in readings:
+        for name in each.absent:
+            quantile, count = METRICS[name].quantile, each.committed
+            if name.startswith("p99_lag") or quantile is None or not count:
+                continue
+            if tails.refusal(quantile, count) is not None:
+                found.setdefault(METRICS[name], []).append(count)
+    return found

@@ -28,6 +28,7 @@ VERDICT_STYLES = {
 }
 _INDENT = 2
 _SIDES_ACROSS = 4
+_FIRST = 30
 
 
 def render_comparison(comparison: Comparison, console: Console, kept: tuple[str, ...] = ()) -> None:
@@ -88,9 +89,10 @@ def _figures(console: Console, comparison: Comparison) -> None:
     across = len(sides) <= _SIDES_ACROSS
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     if across:
-        table.add_column("median of the trials", overflow="fold")
+        names = words.short_names([side.name for side in sides])
+        table.add_column("median of the trials", overflow="fold", min_width=_FIRST)
         for side in sides:
-            table.add_column(Text(visible(side.name)), justify="right", overflow="fold")
+            table.add_column(Text(visible(names[side.name])), justify="right", overflow="fold")
         table.add_row("trials", *(str(len(side.readings)) for side in sides))
         table.add_row("durability class", *(words.class_words(side) for side in sides))
         for metric in metrics:

@@ -114,7 +114,7 @@ def forest(comparison: Comparison) -> Forest | None:
             return 0.0
         return 100.0 if math.isinf(ratio) else _percent_of(math.log(ratio), low, high)
 
-    values = ticks(math.exp(low), math.exp(high))
+    values = _ratio_ticks(math.exp(low), math.exp(high))
     return Forest(
         rows=tuple(_forest_row(each, verdict, place) for each, verdict in found),
         ticks=tuple(Tick(at=place(value), label=_change(value)) for value in values),
@@ -230,6 +230,15 @@ def ticks(low: float, high: float, *, about: int = 5) -> tuple[float, ...]:
     return tuple(round(number * step, digits) for number in range(first, last + 1))
 
 
+def _ratio_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Round changes; powers of two where the axis spans more than a doubling."""
+    if high / low <= 2.5:
+        return ticks(low, high)
+    return tuple(
+        2.0**power for power in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    )
+
+
 def _value_ticks(metric: Metric, low: float, high: float) -> tuple[Tick, ...]:
     scale = 1000.0 if words.unit_words(metric) == "ms" else 1.0
     return tuple(
@@ -239,8 +248,8 @@ def _value_ticks(metric: Metric, low: float, high: float) -> tuple[Tick, ...]:
 
 
 def _change(ratio: float) -> str:
-    """A ratio as people read it: `+2 %`, `×3`."""
-    if ratio >= 3:
+    """A ratio as people read it: `+2 %`, `×4`."""
+    if ratio >= 2:
         return f"×{ratio:g}"
     change = round((ratio - 1) * 100, 6)
     return f"{change:+g} %".replace("-", "−") if change else "0"

@@ -33,9 +33,24 @@ def verdict_of(finding: Finding) -> str:
     return "none" if finding.verdict is None else finding.verdict.kind
 
 
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Names beside each other, without the word that they all begin with.
+
+    >>> short_names(["fsync=on", "fsync=on (again)", "fsync=off"])
+    {'fsync=on': 'on', 'fsync=on (again)': 'on (again)', 'fsync=off': 'off'}
+    >>> short_names(["before", "after"])
+    {'before': 'before', 'after': 'after'}
+    """
+    words = {name.partition("=")[0] if "=" in name else None for name in names}
+    if len(names) < 2 or len(words) != 1 or None in words or any("," in name for name in names):
+        return {name: name for name in names}
+    return {name: name.partition("=")[2] for name in names}
+
+
 def headline(finding: Finding, baseline: str) -> str:
     """What was found, in a sentence: `off is better than on: throughput +31.2 % [28.9, 33.6].`"""
     words = finding.metric.words
+    baseline = short_names([finding.variant, baseline])[baseline]
     if finding.verdict is None:
         return f"No verdict on {words} of {finding.variant}: {finding.why_not}."
     text = finding.verdict.text
