@@ -10,6 +10,7 @@ mod summary;
 mod writer;
 
 pub use files::ResultFiles;
+pub use hdr_log::HdrLog;
 pub use intervals::Whole;
 pub use outlet::Outlet;
 pub use summary::{Findings, summarize, write_summary};

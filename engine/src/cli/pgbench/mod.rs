@@ -21,9 +21,13 @@ mod log;
 mod numbers;
 mod options;
 #[allow(dead_code, reason = "the run comes")]
+mod outlet;
+#[allow(dead_code, reason = "the run comes")]
 mod progress;
 #[allow(dead_code, reason = "the run comes")]
 mod report;
+#[allow(dead_code, reason = "the run comes")]
+mod results;
 mod scripts;
 mod seed;
 mod stop;
