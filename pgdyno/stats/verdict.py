@@ -145,9 +145,9 @@ def _more_trials(effect: Effect, matters: float, comparisons: int) -> int | None
         comparisons=comparisons,
         paired=effect.paired,
     )
-    # A difference as large as this one seems to be is shown much sooner than one that matters just.
+    # A difference as large as this one seems to be is shown much sooner than one that just matters.
     seen = max(effect.ratio, 1 / effect.ratio) - 1
-    if seen > 0:
+    if seen > matters:
         alpha = 1 - effect.final_level
         shown = power.trials_needed(effect.sd_log, seen, alpha=alpha, comparisons=comparisons)
         needed = min(needed, shown)
