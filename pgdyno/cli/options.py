@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from pgdyno.errors import InvalidInput
-from pgdyno.experiment.levels import share
+from pgdyno.experiment.levels import share, warmup
 from pgdyno.experiment.store import DEFAULT_OUTPUT
 from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
 
@@ -48,6 +48,23 @@ class Assignment(click.ParamType[tuple[str, str]]):
         if not equals or not name.strip():
             self.fail(f"'{value}' is not of the form name=value", param, ctx)
         return name.strip(), text.strip()
+
+
+class Warmup(click.ParamType[tuple[float, bool]]):
+    """A warm-up: `10s`, `steady` or `steady:30s`, as seconds at most and whether it may end sooner."""
+
+    name = "10s|steady[:MAX]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, bool]:
+        """The pair; a click usage error for anything else."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return warmup(value, {})
+        except InvalidInput as error:
+            self.fail(f"{error.message}; {error.hint or 'for example 10s, steady'}", param, ctx)
 
 
 class RunReference(click.ParamType[str]):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pgdyno.engine import build_plan, check_plan
-from pgdyno.errors import InvalidInput, PgdynoError
+from pgdyno.errors import InvalidInput, PgdynoError, Problems
 from pgdyno.experiment.conduct import Conduct
 from pgdyno.experiment.context import Context
 from pgdyno.experiment.diary import Diary
@@ -37,6 +37,7 @@ def check_experiment(
 
     Returns every variant's workload resolved. Raises `Problems` with all that is wrong.
     """
+    _refuse_steady_stages(experiment)
     resolved = {}
     for variant in experiment.variants:
         workload = _resolved(variant, workloads[variant.name])
@@ -143,6 +144,19 @@ def _close_broken_off(run: Run) -> None:
             reason = "broken off: pgdyno was killed, or its machine stopped"
             ended = trial.model_copy(update={"outcome": "interrupted", "reason": reason})
             stored.write("trial.json", ended)
+
+
+def _refuse_steady_stages(experiment: Experiment) -> None:
+    """A rate that changes is never steady."""
+    unsteady = [one for one in experiment.variants if one.load.steady_warmup and one.load.stages]
+    if unsteady:
+        raise Problems(
+            [
+                f"{one.name}: the warm-up of a load with stages has no steady state"
+                for one in unsteady
+            ],
+            hint="give the warm-up a length, such as 10s",
+        )
 
 
 def _resolved(variant: Variant, workload: Workload) -> ResolvedWorkload:
