@@ -20,10 +20,10 @@ from pgdyno.stats.power import blocks_that_can_decide, smallest_p
 from pgdyno.stats.sequential import planned_looks
 from pgdyno.units import format_counted, format_duration_s
 
-# Guesses for what was never measured, from tpcb with scale 20 on 2 CPUs: 0.6 s to make and start a
-# server, 2 s to stop it, check and collect; loading at 60 MB/s with indexes, copying at 500 MB/s.
-SERVER_S: Final = 3.0
-LOAD_BYTES_PER_S: Final = 60e6
+# Guesses for what was never measured here, from tpcb at scale 1 and 30 on 2 busy CPUs: to start and
+# stop a server and look after its data, to load (on a server of its own), and to copy what was loaded.
+SERVER_S: Final = 5.5
+LOAD_BYTES_PER_S: Final = 75e6
 COPY_BYTES_PER_S: Final = 500e6
 # A steady warm-up ends somewhere between; half of its most is taken.
 STEADY_SHARE: Final = 0.5
@@ -89,26 +89,25 @@ def trial_time(variant: Variant, expected_bytes: int, stored: Sequence[Trial]) -
     load = variant.load
     warmup_s = load.warmup_s * (STEADY_SHARE if load.steady_warmup else 1.0)
     known_s = warmup_s + (load.duration_s or 0.0)
+    load_s = expected_bytes / LOAD_BYTES_PER_S + (SERVER_S if expected_bytes else 0.0)
+    copy_s = expected_bytes / COPY_BYTES_PER_S
     if not stored:
-        load_s = expected_bytes / LOAD_BYTES_PER_S
-        reset_s = expected_bytes / COPY_BYTES_PER_S
-        around_s = known_s + SERVER_S
-        return TrialTime(
-            first_s=around_s + load_s, again_s=around_s + reset_s, known_s=known_s, trials=0
-        )
+        again_s = known_s + SERVER_S + copy_s
+        return TrialTime(first_s=again_s + load_s, again_s=again_s, known_s=known_s, trials=0)
     if load.duration_s is None or load.steady_warmup:
         known_s = _median(
             _phase_s(trial, "warmup") + _phase_s(trial, "measure") for trial in stored
         )
     loaded = [trial for trial in stored if trial.load is not None and not trial.load.reused]
     shared = [trial for trial in stored if trial not in loaded]
-    load_s = _median(_phase_s(trial, "load") for trial in loaded)
     if shared:
         again_s = _median(map(whole_s, shared))
     else:
-        copy_s = expected_bytes / COPY_BYTES_PER_S
-        again_s = _median(whole_s(trial) - _phase_s(trial, "load") for trial in loaded) + copy_s
-    return TrialTime(first_s=again_s + load_s, again_s=again_s, known_s=known_s, trials=len(stored))
+        again_s = copy_s + _median(whole_s(trial) - _phase_s(trial, "load") for trial in loaded)
+    first_s = _median(map(whole_s, loaded)) if loaded else again_s + load_s
+    return TrialTime(
+        first_s=max(first_s, again_s), again_s=again_s, known_s=known_s, trials=len(stored)
+    )
 
 
 def plan_experiment(

@@ -295,3 +295,17 @@ def test_every_key_of_any_file_has_its_line(document: dict[str, object]) -> None
 
     places(read_back, ())
     assert len(lines) >= len(read_back)
+
+
+EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.toml"))
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_mean_something(path: Path) -> None:
+    experiment = made(design(read_definition(path), HOST, catalog.find))
+    assert experiment.question is not None
+    assert len(experiment.variants) > 1
