@@ -21,7 +21,7 @@ from pgdyno.stats.scorecard import (
 from pgdyno.stats.simulator import NOISES, Noise, Tails
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-EXPERIMENTS = 3000
+EXPERIMENTS = 2000
 
 
 def at_most(share: float, experiments: int) -> float:
@@ -33,7 +33,7 @@ def at_least(share: float, experiments: int) -> float:
 
 
 @pytest.mark.parametrize("name", NOISES)
-@pytest.mark.parametrize("blocks", [6, 7, 10, 16, 30])
+@pytest.mark.parametrize("blocks", [6, 7, 10, 20])
 def test_level_and_coverage(name: str, blocks: int) -> None:
     same = score(
         Case(blocks=blocks, noise=NOISES[name], matters=0.001), experiments=EXPERIMENTS, seed=11
@@ -47,7 +47,7 @@ def test_level_and_coverage(name: str, blocks: int) -> None:
 
 
 @pytest.mark.parametrize("name", NOISES)
-@pytest.mark.parametrize("blocks", [5, 6, 10, 30])
+@pytest.mark.parametrize("blocks", [5, 6, 12])
 @pytest.mark.parametrize("ratio", [1.02, 1 / 1.02])
 def test_equivalence(name: str, blocks: int, ratio: float) -> None:
     edge = score(
@@ -65,7 +65,7 @@ def test_power_is_at_least_what_a_plan_promises(sd_log: float, tails: Tails) -> 
     assert found.share("better") >= at_least(0.8, EXPERIMENTS)
 
 
-@pytest.mark.parametrize("most", [10, 20, 40])
+@pytest.mark.parametrize("most", [10, 25])
 @pytest.mark.parametrize("name", ["calm", "stalls", "all at once"])
 def test_stopping_early_keeps_level_and_coverage(most: int, name: str) -> None:
     case = Case(blocks=most, noise=NOISES[name], matters=0.005)
