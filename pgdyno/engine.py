@@ -20,7 +20,17 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from pgdyno.contract import ClosedLoop, Interval, Load, OpenLoop, Plan, Summary, TransactionType
+from pgdyno.contract import (
+    ClosedLoop,
+    Interval,
+    Load,
+    OpenLoop,
+    PartlyOpenLoop,
+    Plan,
+    Reconnect,
+    Summary,
+    TransactionType,
+)
 from pgdyno.errors import PgdynoError, Problems
 from pgdyno.hosts.base import Command, Host, Process
 from pgdyno.hosts.following import NOTHING_YET, Lines, engine_words
@@ -103,6 +113,13 @@ def build_plan(
         duration_s=load.duration_s,
         transactions_per_client=load.transactions_per_client,
         interval_s=load.interval_s,
+        min_clients=load.min_clients,
+        statement_timeout_s=load.statement_timeout_s,
+        retry=load.retry,
+        on_connection_loss="abort" if load.reconnect is None else "reconnect",
+        reconnect=load.reconnect or Reconnect(),
+        transaction_log=load.transaction_log,
+        history=load.history,
         variables=dict(variables),
         transaction_types=transaction_types,
         output_dir=str(folder.absolute()),
@@ -206,8 +223,21 @@ def _deadline_s(plan: Plan) -> float | None:
 
 
 def _shape(load: LoadChoice) -> Load:
+    if load.sessions is not None:
+        return PartlyOpenLoop(
+            sessions_per_s=load.sessions.rate_per_s,
+            transactions_per_session=load.sessions.transactions,
+            arrival=load.arrival,
+            backlog_limit_s=load.backlog_limit_s,
+            think_time_s=load.think_time_s,
+            think_time=load.think_time,
+        )
     if load.rate_per_s is not None or load.stages:
         return OpenLoop(
-            rate_per_s=load.rate_per_s, stages=load.stages, backlog_limit_s=load.backlog_limit_s
+            rate_per_s=load.rate_per_s,
+            stages=load.stages,
+            arrival=load.arrival,
+            schedule=load.schedule,
+            backlog_limit_s=load.backlog_limit_s,
         )
-    return ClosedLoop(think_time_s=load.think_time_s)
+    return ClosedLoop(think_time_s=load.think_time_s, think_time=load.think_time)

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from pgdyno.contract import Noun, Protocol, Stage
+from pgdyno.contract import (
+    Arrival,
+    Noun,
+    Protocol,
+    Reconnect,
+    Retry,
+    Stage,
+    ThinkTime,
+    TransactionLog,
+)
 
 FORMAT_VERSION = 1
 
@@ -44,6 +53,13 @@ class SystemChoice(Noun):
     dsn: str | None = Field(default=None, description="your server (no password is stored)")
 
 
+class Sessions(Noun):
+    """A partly open load: sessions arrive, and each is some transactions, one after the other."""
+
+    rate_per_s: float = Field(gt=0)
+    transactions: int = Field(ge=1, lt=2**32, description="of each session")
+
+
 class LoadChoice(Noun):
     """How hard and how long."""
 
@@ -56,9 +72,27 @@ class LoadChoice(Noun):
     transactions_per_client: int | None = None
     rate_per_s: float | None = Field(default=None, description="open loop; none: closed loop")
     stages: tuple[Stage, ...] = Field(default=(), description="open loop at rates that change")
+    sessions: Sessions | None = Field(default=None, description="partly open loop")
+    arrival: Arrival = Field(default="poisson", description="how arrivals are spaced")
+    schedule: Literal["shared", "per_client"] = Field(
+        default="shared", description="who takes an arrival of an open loop"
+    )
     backlog_limit_s: float | None = Field(default=None, gt=0, description="longest wait of a start")
     response_time_limit_s: float | None = Field(default=None, gt=0, description="above it: late")
     think_time_s: float = 0.0
+    think_time: ThinkTime = Field(default="constant", description="how pauses vary")
+    retry: Retry | None = Field(default=None, description="none: a failed transaction stays failed")
+    reconnect: Reconnect | None = Field(
+        default=None, description="none: a client that loses its connection ends"
+    )
+    statement_timeout_s: float | None = Field(
+        default=None, gt=0, description="the engine cancels what takes longer"
+    )
+    min_clients: int | None = Field(
+        default=None, ge=1, description="enough to begin, whatever becomes of the others"
+    )
+    transaction_log: TransactionLog | None = Field(default=None, description="a sample of all")
+    history: bool = Field(default=False, description="begin and end of every try are written")
     interval_s: float = 1.0
     seed: int = 0
     reload: bool = Field(default=False, description="load again even where loaded data fits")

@@ -224,7 +224,8 @@ def _factors(levels: list[dict[str, str]]) -> tuple[Factor, ...]:
 
 def _judged(options: dict[str, Any], variants: tuple[Variant, ...]) -> tuple[Response, ...]:
     """What is judged: as asked, or throughput; of an open loop, whose rate is given, p99."""
-    is_open = all(each.load.rate_per_s or each.load.stages for each in variants)
+    loads = [each.load for each in variants]
+    is_open = all(each.rate_per_s or each.stages or each.sessions for each in loads)
     return responses_of(options["metrics"] or (("p99_us",) if is_open else ()), options["matters"])
 
 

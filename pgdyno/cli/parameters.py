@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 
 import click
 
+from pgdyno.cli.groups import write_options
 from pgdyno.cli.words import name_parameters
 from pgdyno.errors import PgdynoError
 from pgdyno.workloads import catalog
@@ -26,7 +27,7 @@ class WorkloadCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The command's options, and below them the parameters of the workload that was named."""
-        super().format_options(ctx, formatter)
+        write_options(formatter, self.get_params(ctx), ctx)
         workload = _named(ctx.meta.get(__name__, ()))
         if workload is not None and workload.parameters:
             known = self._known(ctx)

@@ -11,13 +11,14 @@ from typing import Any
 
 import click
 
-from pgdyno.cli.load_shape import check_load_shape, load_shape_options
+from pgdyno.cli.load_shape import check_load_shape, load_shape_of, load_shape_options
+from pgdyno.cli.load_trouble import check_load_trouble, load_trouble_of, load_trouble_options
 from pgdyno.cli.options import (
     COUNT,
     DURATION,
-    RATE,
     Assignment,
     F,
+    Warmup,
     generator_options,
     param_option,
 )
@@ -40,6 +41,48 @@ def trial_options(command: F) -> F:
             metavar="TYPE=WEIGHT",
             help="Weight of a transaction type, where the workload's own is not wanted.",
         ),
+        _server_options,
+        generator_options,
+        click.option(
+            "-T",
+            "--time",
+            "duration_s",
+            type=DURATION,
+            default=None,
+            help="Length of the measurement.  [default: 60s]",
+        ),
+        click.option(
+            "-t",
+            "--transactions-per-client",
+            "transactions",
+            type=COUNT,
+            help="Length as a number of transactions of each client, instead of a time.",
+        ),
+        click.option(
+            "--warmup",
+            "warmup",
+            type=Warmup(),
+            default="10s",
+            show_default=True,
+            help="Measured but not counted, before the measurement; or until it is steady.",
+        ),
+        load_shape_options,
+        load_trouble_options,
+        click.option(
+            "--seed", type=COUNT, help="Seed of all random numbers; default: a new one, recorded."
+        ),
+        click.option("--reload", is_flag=True, help="Load the data again even where it fits."),
+        click.option(
+            "--prewarm/--no-prewarm", default=True, help="Bring the data into memory first."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _server_options(command: F) -> F:
+    options = (
         click.option(
             "--pg", metavar="VERSION|PATH", help="PostgreSQL to start; default: the newest."
         ),
@@ -62,54 +105,6 @@ def trial_options(command: F) -> F:
         ),
         click.option("--port", type=click.IntRange(1, 65535), help="Its port (with --tcp)."),
         click.option("--dsn", help="Your server instead: conninfo or URI."),
-        generator_options,
-        click.option(
-            "-T",
-            "--time",
-            "duration_s",
-            type=DURATION,
-            default=None,
-            help="Length of the measurement.  [default: 60s]",
-        ),
-        click.option(
-            "-t",
-            "--transactions-per-client",
-            "transactions",
-            type=COUNT,
-            help="Length as a number of transactions of each client, instead of a time.",
-        ),
-        click.option(
-            "--warmup",
-            "warmup_s",
-            type=DURATION,
-            default="10s",
-            show_default=True,
-            help="Measured but not counted, before the measurement.",
-        ),
-        click.option(
-            "-R",
-            "--rate",
-            "rate_per_s",
-            type=RATE,
-            metavar="RATE",
-            help="Open loop: transactions arrive at this rate, e.g. 5000/s.",
-        ),
-        load_shape_options,
-        click.option(
-            "--think-time",
-            "think_time_s",
-            type=DURATION,
-            default="0s",
-            show_default=True,
-            help="Pause of a client between two transactions.",
-        ),
-        click.option(
-            "--seed", type=COUNT, help="Seed of all random numbers; default: a new one, recorded."
-        ),
-        click.option("--reload", is_flag=True, help="Load the data again even where it fits."),
-        click.option(
-            "--prewarm/--no-prewarm", default=True, help="Bring the data into memory first."
-        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -177,6 +172,7 @@ def _load(options: dict[str, Any]) -> LoadChoice:
             "--time and --transactions-per-client cannot be used together", hint="give one"
         )
     check_load_shape(options)
+    check_load_trouble(options)
     whole_s = sum(stage.duration_s for stage in options["stages"]) or 60.0
     counted = options["transactions"] is not None
     positive = {
@@ -191,14 +187,12 @@ def _load(options: dict[str, Any]) -> LoadChoice:
         clients=options["clients"],
         threads=options["threads"],
         protocol=options["protocol"],
-        warmup_s=options["warmup_s"],
+        warmup_s=options["warmup"][0],
+        steady_warmup=options["warmup"][1],
         duration_s=None if counted else (options["duration_s"] or whole_s),
         transactions_per_client=options["transactions"],
-        rate_per_s=options["rate_per_s"],
-        stages=options["stages"],
-        backlog_limit_s=options["backlog_limit_s"],
-        response_time_limit_s=options["response_time_limit_s"],
-        think_time_s=options["think_time_s"],
+        **load_shape_of(options),
+        **load_trouble_of(options),
         seed=secrets.randbits(63) if options["seed"] is None else options["seed"],
         reload=options["reload"],
         prewarm=options["prewarm"],

@@ -122,6 +122,8 @@ def conflicts(variant: Variant) -> tuple[str, ...]:
     if system.port is not None and not system.tcp:
         found.append("port needs tcp = true: without it there is only a socket")
     scheduled = bool(load.stages) or load.rate_per_s is not None
+    if load.stages and load.steady_warmup:
+        found.append("a warm-up until steady state cannot come before stages, which begin after it")
     if load.stages and load.rate_per_s is not None:
         found.append("rate and stages cannot be used together: a stage has its own rate")
     if scheduled and load.think_time_s:

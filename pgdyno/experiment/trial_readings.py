@@ -289,6 +289,11 @@ def _shape_words(load: LoadChoice) -> dict[str, str]:
         arrivals = f"open loop at {format_per_s(load.rate_per_s)}"
     elif load.stages:
         arrivals = f"open loop in {len(load.stages)} stages"
+    elif load.sessions is not None:
+        rate = format_per_s(load.sessions.rate_per_s)
+        arrivals = f"sessions of {load.sessions.transactions} transactions at {rate}"
+    if arrivals != "closed loop":
+        arrivals += f", {load.arrival}, {load.schedule.replace('_', ' ')} schedule"
     length = (
         format_duration_s(load.duration_s)
         if load.duration_s is not None
@@ -298,7 +303,12 @@ def _shape_words(load: LoadChoice) -> dict[str, str]:
         "clients": str(load.clients),
         "protocol": load.protocol,
         "arrivals": arrivals,
-        "think time": format_duration_s(load.think_time_s),
+        "think time": f"{format_duration_s(load.think_time_s)} {load.think_time}",
+        "tries": str(load.retry.max_tries or "no limit") if load.retry else "1",
+        "reconnect": "on" if load.reconnect else "off",
+        "statement timeout": format_duration_s(load.statement_timeout_s)
+        if load.statement_timeout_s
+        else "none",
         "length": length,
         "warm-up": ("steady, at most " if load.steady_warmup else "")
         + format_duration_s(load.warmup_s),

@@ -184,6 +184,9 @@ def load_words(load: LoadChoice, plan: Plan | None) -> str:
         how = f"open loop at {format_per_s(load.rate_per_s)}"
     elif load.stages:
         how = f"open loop in {format_counted(len(load.stages), 'stage')}"
+    elif load.sessions is not None:
+        rate = format_per_s(load.sessions.rate_per_s)
+        how = f"sessions of {load.sessions.transactions} at {rate}"
     elif load.think_time_s:
         how = f"closed loop, think time {format_duration_s(load.think_time_s)}"
     else:

@@ -16,10 +16,16 @@ pytestmark = pytest.mark.unit
 NOTHING: dict[str, Any] = {
     "stages": (),
     "rate_per_s": None,
+    "session_rate_per_s": None,
+    "session_length": None,
+    "arrival": None,
+    "schedule": None,
     "think_time_s": 0.0,
+    "think_time": None,
     "backlog_limit_s": None,
     "response_time_limit_s": None,
 }
+SESSIONS: dict[str, Any] = {"session_rate_per_s": 5.0, "session_length": 3}
 STAGE = Stage(duration_s=1, rate_per_s=5)
 
 
@@ -45,6 +51,14 @@ def test_what_is_no_stage_is_told(words: str) -> None:
     ("changes", "message"),
     [
         ({"stages": (STAGE,), "rate_per_s": 5.0}, "--rate and --stage"),
+        ({"rate_per_s": 5.0, **SESSIONS}, "--rate and --session-rate"),
+        ({"session_rate_per_s": 5.0}, "belong together"),
+        ({"session_length": 5}, "belong together"),
+        (SESSIONS | {"session_length": 0}, "--session-length must"),
+        (SESSIONS | {"schedule": "per-client"}, "--schedule per-client"),
+        ({"arrival": "constant"}, "--arrivals needs"),
+        ({"schedule": "shared"}, "--schedule needs"),
+        ({"think_time": "exponential"}, "--think-times needs"),
         ({"rate_per_s": 5.0, "think_time_s": 1.0}, "--rate and --think-time"),
         ({"stages": (STAGE,), "think_time_s": 1.0}, "--stage and --think-time"),
         ({"backlog_limit_s": 1.0}, "--backlog-limit needs"),
@@ -61,4 +75,5 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> Non
 def test_the_rest_is_let_through() -> None:
     check_load_shape(NOTHING | {"response_time_limit_s": 1.0, "think_time_s": 1.0})
     check_load_shape(NOTHING | {"stages": (STAGE,), "backlog_limit_s": 1.0})
+    check_load_shape(NOTHING | SESSIONS | {"think_time_s": 1.0, "think_time": "exponential"})
     OpenLoop(stages=(STAGE,), backlog_limit_s=1.0)
