@@ -34,5 +34,5 @@ mod wire;
 mod worker;
 
 fn main() -> std::process::ExitCode {
-    cli::main(std::env::args_os().skip(1))
+    cli::main(std::env::args_os())
 }

@@ -120,7 +120,11 @@ impl Session {
         }
     }
 
-    fn attempt(
+    /// Open a session by one attempt.
+    ///
+    /// # Errors
+    /// Whether another attempt can help, and why there is no session.
+    pub fn attempt(
         destination: &Destination,
         attempt: Attempt,
     ) -> Result<Self, (AttemptFailure, Failure)> {

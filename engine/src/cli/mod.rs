@@ -29,22 +29,30 @@ usage:
   pgdyno-engine run PLAN.json [--events FD]   run a plan; results go to its output_dir
   pgdyno-engine check PLAN.json               say everything that is wrong with a plan and its scripts
   pgdyno-engine load PLAN.json                load data, as a load plan says
+  pgdyno-engine pgbench [OPTION]... [DBNAME]  what pgbench does, in its words; so does a symlink named pgbench
   pgdyno-engine null-server [--help]          a server that answers at once: the ceiling of a load generator
   pgdyno-engine --version
 
 A password comes by PGPASSWORD or a password file, never in a plan.
 ";
 
-/// Run the program with these arguments (without its name).
+/// Run the program with these arguments, its name first: one that ends in `pgbench` makes it pgbench.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<_> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
+    let Some((called, arguments)) = arguments.split_first() else {
+        return ExitCode::from(usage("a command is missing"));
+    };
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    if called.rsplit('/').next() == Some("pgbench") {
+        return ExitCode::from(pgbench::main(called, &words));
+    }
     let code = match words.as_slice() {
         ["run", rest @ ..] => run::run(rest),
         ["check", plan] => check::check(Path::new(plan)),
         ["load", plan] => return crate::load::run(Path::new(plan)),
+        ["pgbench", rest @ ..] => pgbench::main("pgbench", rest),
         ["null-server", rest @ ..] => return crate::null_server::run(rest),
         ["--version" | "-V"] => {
             println!("pgdyno-engine {}", env!("CARGO_PKG_VERSION"));

@@ -14,7 +14,6 @@ pub struct ThreadGenerators {
     /// Draws the intervals between intended starts.
     pub schedule: Generator,
     /// Decides which transactions go to the log.
-    #[allow(dead_code)] // Drawn to keep the order; read once there is a sampled log.
     pub sampling: Generator,
 }
 

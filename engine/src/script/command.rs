@@ -76,6 +76,8 @@ pub enum Meta {
     SyncPipeline,
     /// `\endpipeline`.
     EndPipeline,
+    /// A command that cannot be carried out, where that is to be told when a client comes to it.
+    Faulty(Box<str>),
 }
 
 /// A word of a shell command.
@@ -105,6 +107,16 @@ pub enum Unit {
     Milliseconds,
     /// s
     Seconds,
+}
+
+impl CaptureKind {
+    /// The command's name, without its backslash.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Last => "gset",
+            Self::All => "aset",
+        }
+    }
 }
 
 impl Unit {

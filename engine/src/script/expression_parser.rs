@@ -372,7 +372,7 @@ impl<'a> Parser<'a> {
         }
         self.advance()?;
         if arguments.len() > ARGUMENTS_MAX {
-            return Err(Fault::new(
+            return Err(Fault::when_run(
                 offset,
                 format!("too many function arguments, maximum is {ARGUMENTS_MAX}"),
             ));

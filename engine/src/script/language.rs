@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::command::{Action, Command, Meta};
-use super::parser::parse_script;
+use super::parser::{Strictness, parse_script};
 use super::problem::Fault;
 use super::program::ScriptProgram;
 use super::variables::{Names, Variables};
@@ -53,13 +53,26 @@ impl ScriptLanguage {
     /// # Errors
     /// Every problem of every script.
     pub fn new(plan: &Plan) -> Result<Self, Vec<ScriptProblem>> {
+        Self::compile(plan, Strictness::AllFaults)
+    }
+
+    /// Compile them as pgbench does: some faults are noticed only by the clients that come to them.
+    ///
+    /// # Errors
+    /// Every problem of every script.
+    pub fn lenient(plan: &Plan) -> Result<Self, Vec<ScriptProblem>> {
+        Self::compile(plan, Strictness::AsPgbench)
+    }
+
+    fn compile(plan: &Plan, strictness: Strictness) -> Result<Self, Vec<ScriptProblem>> {
         let mut names = Names::default();
         let mut problems = Vec::new();
         let mut scripts = Vec::new();
         let mut statements = Vec::new();
         for (index, kind) in plan.transaction_types.iter().enumerate() {
             let parsed =
-                parse_script(&kind.source, &kind.script, &mut names).and_then(|commands| {
+                parse_script(&kind.source, &kind.script, &mut names, strictness).and_then(|commands| {
+                    let commands = (commands, strictness);
                     check_protocol(plan.protocol, commands, &kind.source, &kind.script)
                 });
             match parsed {
@@ -98,6 +111,14 @@ impl ScriptLanguage {
                 .collect(),
             variables,
         })
+    }
+}
+
+impl ScriptLanguage {
+    /// The generators that decide which transactions go to a sampled log, by thread.
+    pub fn sampling(&self) -> Vec<Generator> {
+        let threads = self.generators.threads.iter();
+        threads.map(|thread| thread.sampling).collect()
     }
 }
 
@@ -165,7 +186,7 @@ impl Mix for WeightedMix {
 /// What the protocol forbids, which is known before the start.
 fn check_protocol(
     protocol: Protocol,
-    commands: Vec<Command>,
+    (commands, strictness): (Vec<Command>, Strictness),
     file: &str,
     source: &str,
 ) -> Result<Vec<Command>, Vec<ScriptProblem>> {
@@ -177,7 +198,9 @@ fn check_protocol(
                 "statement has too many arguments (maximum is {PARAMETERS_MAX})"
             ))
         }
-        Action::Meta(Meta::StartPipeline) if protocol == Protocol::Simple => {
+        Action::Meta(Meta::StartPipeline)
+            if protocol == Protocol::Simple && strictness == Strictness::AllFaults =>
+        {
             Some("cannot use pipeline mode with the simple query protocol".to_owned())
         }
         _ => None,

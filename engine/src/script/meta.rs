@@ -131,7 +131,7 @@ impl<'a> Line<'a> {
         if is_name(name.as_bytes()) {
             Ok(names.slot(name))
         } else {
-            Err(Fault::new(
+            Err(Fault::when_run(
                 offset,
                 format!("invalid variable name: \"{name}\""),
             ))

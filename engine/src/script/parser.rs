@@ -4,11 +4,20 @@
 use super::branches::resolve_branches;
 use super::command::{Action, Command, Meta, Sql};
 use super::meta::{Parsed, line_end, parse_meta};
-use super::problem::Fault;
+use super::problem::{Fault, Noticed};
 use super::sql_text::{Newline, next_piece};
 use super::template::Template;
 use super::variables::Names;
 use crate::program::ScriptProblem;
+
+/// What becomes of faults that pgbench notices only when a client comes to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are problems of the script.
+    AllFaults,
+    /// They end the client that comes to them.
+    AsPgbench,
+}
 
 /// Parse one script. Variables become slots of `names`, which all scripts of a plan share.
 ///
@@ -18,8 +27,10 @@ pub fn parse_script(
     file: &str,
     source: &str,
     names: &mut Names,
+    strictness: Strictness,
 ) -> Result<Vec<Command>, Vec<ScriptProblem>> {
     let mut parser = Parser {
+        strictness,
         source,
         names,
         commands: Vec::new(),
@@ -41,7 +52,7 @@ pub fn parse_script(
     if faults.is_empty() {
         faults.extend(resolve_branches(&mut commands));
     }
-    if faults.is_empty() {
+    if faults.is_empty() && strictness == Strictness::AllFaults {
         faults.extend(check_pipelines(&commands));
     }
     if faults.is_empty() {
@@ -68,6 +79,7 @@ fn newline_rule(source: &str) -> Newline {
 }
 
 struct Parser<'a> {
+    strictness: Strictness,
     source: &'a str,
     names: &'a mut Names,
     commands: Vec<Command>,
@@ -147,6 +159,14 @@ impl Parser<'_> {
                     "\\gset and \\aset must follow an SQL command",
                 )),
             },
+            Err(fault)
+                if self.strictness == Strictness::AsPgbench
+                    && fault.noticed == Noticed::WhenRun =>
+            {
+                let meta = Meta::Faulty(fault.message.into());
+                let text = &self.source[begin..end];
+                self.push(begin, text, Action::Meta(meta));
+            }
             Err(fault) => self.faults.push(fault),
         }
     }

@@ -36,6 +36,17 @@ pub struct Fault {
     pub offset: usize,
     /// One lower-case line.
     pub message: String,
+    /// When pgbench notices it.
+    pub noticed: Noticed,
+}
+
+/// When pgbench notices a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noticed {
+    /// Before it connects.
+    WhenParsed,
+    /// When a client comes to the command.
+    WhenRun,
 }
 
 impl Fault {
@@ -44,6 +55,15 @@ impl Fault {
         Self {
             offset,
             message: message.into(),
+            noticed: Noticed::WhenParsed,
+        }
+    }
+
+    /// A fault at `offset` that pgbench notices only when a client comes to the command.
+    pub fn when_run(offset: usize, message: impl Into<String>) -> Self {
+        Self {
+            noticed: Noticed::WhenRun,
+            ..Self::new(offset, message)
         }
     }
 

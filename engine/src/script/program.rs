@@ -126,9 +126,10 @@ impl ScriptProgram {
         statement: StatementId,
         outgoing: &mut Outgoing,
     ) -> Result<Step, String> {
-        if sql.capture.is_some() {
+        if let Some(capture) = &sql.capture {
             if self.pipeline == Pipeline::Open {
-                return Err("\\gset and \\aset are not allowed in pipeline mode".to_owned());
+                let name = capture.kind.name();
+                return Err(format!("\\{name} is not allowed in pipeline mode"));
             }
             self.captures[statement.index()].begin();
             self.capturing = Some(statement.index());
@@ -190,6 +191,7 @@ impl ScriptProgram {
                 let number = shell::integer(words, &self.variables)?;
                 self.variables.set(*slot, Value::Integer(number));
             }
+            Meta::Faulty(message) => return Err(message.to_string()),
             Meta::Shell(words) => shell::run(words, &self.variables)?,
             Meta::Sleep(amount, unit) => {
                 let duration_ns = self.sleep_ns(*amount, *unit)?;
@@ -214,6 +216,9 @@ impl ScriptProgram {
         outgoing: &mut Outgoing,
     ) -> Result<Step, String> {
         let opens = matches!(meta, Meta::StartPipeline);
+        if opens && self.compiled.protocol == Protocol::Simple {
+            return Err("cannot use pipeline mode with the simple query protocol".to_owned());
+        }
         match (self.pipeline, opens) {
             (Pipeline::Open, true) => return Err("already in pipeline mode".to_owned()),
             (Pipeline::Closed, false) => return Err("not in pipeline mode".to_owned()),
@@ -264,7 +269,7 @@ impl ScriptProgram {
         match self
             .variables
             .value(slot)
-            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("sleep: {error}"))?
         {
             Value::Integer(amount) => Ok(amount),
             Value::Double(amount) if amount.is_finite() => Ok(amount as i64),

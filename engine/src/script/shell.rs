@@ -39,6 +39,11 @@ fn command_line(words: &[Word], variables: &Variables) -> Result<String, String>
     String::from_utf8(line).map_err(|_| "shell command is not valid UTF-8".to_owned())
 }
 
+/// The program a command runs.
+fn first(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
 /// Run a command for its effect.
 ///
 /// # Errors
@@ -48,8 +53,7 @@ pub fn run(words: &[Word], variables: &Variables) -> Result<(), String> {
     let status = Command::new("/bin/sh").arg("-c").arg(&line).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("shell command \"{line}\" failed: {status}")),
-        Err(error) => Err(format!("could not run shell command \"{line}\": {error}")),
+        Ok(_) | Err(_) => Err(format!("{}: could not launch shell command", first(&line))),
     }
 }
 
@@ -65,13 +69,20 @@ pub fn integer(words: &[Word], variables: &Variables) -> Result<i64, String> {
         .stderr(Stdio::inherit())
         .output();
     let output =
-        output.map_err(|error| format!("could not run shell command \"{line}\": {error}"))?;
+        output.map_err(|_| format!("{}: could not launch shell command", first(&line)))?;
+    if output.stdout.is_empty() {
+        let program = first(&line);
+        return Err(format!(
+            "{program}: could not read result of shell command"
+        ));
+    }
     let text = String::from_utf8_lossy(&output.stdout);
-    let first = text.lines().next().unwrap_or_default().trim();
-    match first.parse::<i32>() {
+    let answer = text.lines().next().unwrap_or_default().trim();
+    match answer.parse::<i32>() {
         Ok(number) => Ok(i64::from(number)),
         Err(_) => Err(format!(
-            "shell command \"{line}\" must return an integer (not \"{first}\")"
+            "{}: shell command must return an integer (not \"{answer}\")",
+            first(&line)
         )),
     }
 }

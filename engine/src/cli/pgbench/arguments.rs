@@ -105,8 +105,7 @@ fn chosen_emulation(words: &[String], voice: &Voice) -> Result<(Emulation, bool)
         Item::Option(index, value) if table[index].1 == Meaning::Emulate => Some(value),
         _ => None,
     });
-    let variable = || std::env::var("PGDYNO_PGBENCH").ok().filter(|v| !v.is_empty());
-    let Some(word) = option.or_else(variable) else {
+    let Some(word) = option.or_else(environment_word) else {
         return Ok((Emulation::DEFAULT, false));
     };
     match Emulation::by_name(&word) {
@@ -117,6 +116,17 @@ fn chosen_emulation(words: &[String], voice: &Voice) -> Result<(Emulation, bool)
             Err(Stop::Failed)
         }
     }
+}
+
+fn environment_word() -> Option<String> {
+    let word = std::env::var("PGDYNO_PGBENCH").ok();
+    word.filter(|word| !word.is_empty())
+}
+
+/// The version PGDYNO_PGBENCH names, else the default.
+pub fn environment_emulation() -> Emulation {
+    let named = environment_word().and_then(|word| Emulation::by_name(&word));
+    named.unwrap_or(Emulation::DEFAULT)
 }
 
 impl Given {

@@ -37,4 +37,14 @@ impl Emulation {
             Self::V18 => 18,
         }
     }
+
+    /// The release it speaks like.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::V15 => "15.18",
+            Self::V16 => "16.14",
+            Self::V17 => "17.10",
+            Self::V18 => "18.4",
+        }
+    }
 }

@@ -1,42 +1,88 @@
 //! pgbench, drop-in: the engine called as `pgbench` (a symlink), or `pgdyno-engine pgbench …`.
 //!
 //! ```text
-//! words ─getopt─► pairs ─arguments─► Options ─┬─ -i ─► init
-//!                                             └─ else ─► target ─► preparation ─► benchmark ─► report
+//! words ─getopt─► pairs ─arguments, checks─► Options ─┬─ -i ─► init
+//!                                                     └─ else ─► connecting ─► preparation ─► benchmark ─► report
 //! ```
 //!
 //! `docs/pgbench.md` says where it differs from the stock program on purpose.
 
-#[allow(dead_code, reason = "the run comes")]
 mod aggregate;
 mod arguments;
+mod benchmark;
 mod builtin;
 mod checks;
+mod connecting;
 mod emulation;
 mod getopt;
-#[allow(dead_code, reason = "the run comes")]
+mod help;
 mod init;
-#[allow(dead_code, reason = "the run comes")]
 mod log;
 mod numbers;
 mod options;
-#[allow(dead_code, reason = "the run comes")]
 mod outlet;
-#[allow(dead_code, reason = "the run comes")]
+mod preparation;
 mod progress;
-#[allow(dead_code, reason = "the run comes")]
 mod report;
-#[allow(dead_code, reason = "the run comes")]
 mod results;
+mod script_errors;
 mod scripts;
 mod seed;
 mod stop;
 mod table;
-#[allow(dead_code, reason = "the run comes")]
 mod tally;
 #[cfg(test)]
 mod test_options;
 mod voice;
+mod witness;
 
-#[allow(unused_imports, reason = "read as the parts come")]
-use options::Options;
+use options::{InitOptions, Options};
+use stop::Stop;
+use voice::Voice;
+
+use super::DONE;
+
+/// Be pgbench: `called` is the name it goes by in messages. The exit status: 0 done, 1 could not, 2 a client aborted.
+pub fn main(called: &str, words: &[&str]) -> u8 {
+    let voice = Voice::new(called);
+    // Only as the first word, as in pgbench.
+    match words.first() {
+        Some(&("--help" | "-?")) => {
+            print!("{}", help::help(voice.program()));
+            return DONE;
+        }
+        Some(&("--version" | "-V")) => {
+            println!("{}", help::version(arguments::environment_emulation()));
+            return DONE;
+        }
+        _ => {}
+    }
+    let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
+    let done = arguments::read(&words, &voice, called).and_then(|options| match &options.init {
+        Some(init) => initialize(&options, init, &voice).map(|()| DONE),
+        None => benchmark::run(&options, &voice),
+    });
+    done.unwrap_or_else(Stop::status)
+}
+
+/// `-i`. The first session is kept for the first who wants one; it has asked for the password, if anybody had to.
+fn initialize(options: &Options, init: &InitOptions, voice: &Voice) -> Result<(), Stop> {
+    let connecting::Arrival { place, session } =
+        connecting::arrive(options, voice).inspect_err(|_| {
+            voice.error("could not create connection for initialization");
+        })?;
+    let first = std::sync::Mutex::new(Some(session));
+    let open = || {
+        let kept = first.lock().ok().and_then(|mut first| first.take());
+        kept.or_else(|| {
+            connecting::open(&place.destination)
+                .inspect_err(|message| voice.error(message))
+                .ok()
+        })
+    };
+    let connector = init::Connector {
+        open: &open,
+        destination: place.destination.clone(),
+    };
+    init::run(options, init, &connector, voice)
+}

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::super::command::{Action, Command, Meta};
-use super::super::parser::parse_script;
+use super::super::parser::{Strictness, parse_script};
 use super::super::variables::Names;
 
 fn parse(source: &str) -> Result<Vec<Command>, Vec<String>> {
-    parse_script("f.sql", source, &mut Names::default())
+    parse_script("f.sql", source, &mut Names::default(), Strictness::AllFaults)
         .map_err(|problems| problems.iter().map(|problem| problem.to_string()).collect())
 }
 
@@ -169,7 +169,7 @@ proptest! {
         ]), 0..16),
     ) {
         let source = pieces.concat();
-        if let Err(found) = parse_script("f", &source, &mut Names::default()) {
+        if let Err(found) = parse_script("f", &source, &mut Names::default(), Strictness::AsPgbench) {
             for problem in found {
                 prop_assert!(problem.line >= 1 && problem.column >= 1);
                 let _ = problem.to_string();

@@ -60,6 +60,11 @@ pub fn problem_with_hint(message: impl Into<String>, hint: impl Into<String>) ->
 
 /// Work out the target of a conninfo in this process's surroundings. The error holds every problem.
 pub fn resolve(conninfo: &str) -> Result<Target, Vec<ConninfoError>> {
+    resolve_words(parse(conninfo).map_err(|error| vec![error])?)
+}
+
+/// As `resolve`, of words.
+pub fn resolve_words(words: Words) -> Result<Target, Vec<ConninfoError>> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let account = passfile::account();
     let surroundings = Surroundings {
@@ -70,15 +75,22 @@ pub fn resolve(conninfo: &str) -> Result<Target, Vec<ConninfoError>> {
             .or(account.map(|(_, home)| home)),
         exists: &|path| path.exists(),
     };
-    resolve_in(conninfo, &surroundings)
+    resolve_words_in(words, &surroundings)
 }
 
 /// As `resolve`, with the surroundings as values.
+#[cfg(test)]
 pub fn resolve_in(
     conninfo: &str,
     surroundings: &Surroundings<'_>,
 ) -> Result<Target, Vec<ConninfoError>> {
-    let mut words = parse(conninfo).map_err(|error| vec![error])?;
+    resolve_words_in(parse(conninfo).map_err(|error| vec![error])?, surroundings)
+}
+
+fn resolve_words_in(
+    mut words: Words,
+    surroundings: &Surroundings<'_>,
+) -> Result<Target, Vec<ConninfoError>> {
     let mut problems = bad_words(&words);
     let sources = service::Sources::of(&words, surroundings);
     match service::look_up(&sources) {
@@ -98,7 +110,10 @@ pub fn resolve_in(
 }
 
 /// The words of a conninfo, in either form. A bare word without `=` is a database name.
-fn parse(conninfo: &str) -> Result<Words, ConninfoError> {
+///
+/// # Errors
+/// It has neither form.
+pub fn parse(conninfo: &str) -> Result<Words, ConninfoError> {
     let mut words = match uri::without_scheme(conninfo) {
         Some(rest) => uri::parse(rest)?,
         None if !conninfo.trim().is_empty() && !conninfo.contains('=') => {
