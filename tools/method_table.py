@@ -40,7 +40,9 @@ def main() -> int:
     made = "\n".join(
         [
             f"Counted with `python tools/method_table.py {experiments}`: {experiments} experiments"
-            f" of each case, so a share of 5 % is counted to ± {_error(experiments):.1f} points.\n",
+            ' of each case (half as many where looks are taken, a\nquarter for "decided"), so a'
+            f" share of 5 % is counted to ± {_error(experiments):.1f} points"
+            f" ({_error(experiments // 2):.1f}, {_error(experiments // 4):.1f}).\n",
             *within_blocks(experiments),
             *few_blocks(experiments),
             *promises(experiments),

@@ -1,4 +1,4 @@
-"""What starting the command costs: libraries for numerics wait until something is to be computed."""
+"""What starting the command costs: libraries for numerics wait until they have to compute."""
 
 import subprocess
 import sys
