@@ -72,17 +72,18 @@ def compare_words(
     if problems:
         raise Problems(problems, hint="RUN, RUN:VARIANT, a trial's folder, or a file")
     one, other = _distinct(*sides)
-    runs = {each.run for each in (*one.readings, *other.readings)}
-    only = runs.pop() if len(runs) == 1 else None
-    if only is not None:
-        run = _run_of(one.readings[0])
+    runs = {_run_of(each) for each in (*one.readings, *other.readings)}
+    run = runs.pop() if len(runs) == 1 else None
+    if run is not None:
         purpose = replace(purpose_of(run.experiment), matters=asked.purpose.matters)
         return compare(one, [other], replace(asked, paired=True, purpose=purpose))
     return compare(one, [other], replace(asked, paired=False))
 
 
-def _run_of(reading: Reading) -> Run:
-    return Run(folder=Path(reading.source).parent.parent)
+def _run_of(reading: Reading) -> Run | None:
+    """The run of a stored trial; None for a file."""
+    folder = Path(reading.source).absolute().parent.parent
+    return None if reading.run is None else Run(folder=folder)
 
 
 def _side(words: Sequence[str], output: Path, problems: list[str]) -> Side:
