@@ -17,6 +17,7 @@ mod emulation;
 mod getopt;
 mod help;
 mod init;
+mod json;
 mod log;
 mod numbers;
 mod options;

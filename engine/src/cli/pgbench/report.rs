@@ -39,7 +39,7 @@ pub struct CommandResult {
 pub struct ScriptResult {
     /// Counts and sums.
     pub tally: Tally,
-    /// Latency in microseconds for each of `Options::percentiles`.
+    /// Latency in microseconds for each of `json::percentiles`: those that `Options::percentiles` asks for, where it does.
     pub percentiles_us: Vec<f64>,
     /// In the order of its commands; empty for all scripts together.
     pub commands: Vec<CommandResult>,
@@ -138,12 +138,7 @@ fn write_head(out: &mut impl Write, reported: &Reported<'_>, tally: &Tally) -> i
         };
         writeln!(out, "partition method: {method}\npartitions: {partitions}")?;
     }
-    let mode = match reported.options.protocol {
-        Protocol::Simple => "simple",
-        Protocol::Extended => "extended",
-        Protocol::Prepared => "prepared",
-    };
-    writeln!(out, "query mode: {mode}")?;
+    writeln!(out, "query mode: {}", query_mode(reported.options.protocol))?;
     writeln!(out, "number of clients: {}", reported.options.clients)?;
     writeln!(out, "number of threads: {}", reported.options.jobs)?;
     if reported.options.max_tries > 0 {
@@ -170,6 +165,15 @@ fn write_head(out: &mut impl Write, reported: &Reported<'_>, tally: &Tally) -> i
                 "number of transactions actually processed: {committed}"
             )
         }
+    }
+}
+
+/// What `-M` calls it.
+pub fn query_mode(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Simple => "simple",
+        Protocol::Extended => "extended",
+        Protocol::Prepared => "prepared",
     }
 }
 

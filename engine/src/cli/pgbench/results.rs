@@ -1,5 +1,6 @@
 //! From what the engine recorded to what reports tell: counts and sums by script, means by command.
 
+use super::json::percentiles;
 use super::options::Options;
 use super::report::{CommandResult, Results, ScriptResult};
 use super::tally::Tally;
@@ -82,12 +83,13 @@ pub fn percentile_us(series: &SeriesRecorder, percent: f64) -> f64 {
 }
 
 fn script_result(options: &Options, counters: &Counters, times: &TimesRecorder) -> ScriptResult {
-    let percentiles = options.percentiles.iter();
-    let percentiles_us = latency(times).map_or_else(Vec::new, |series| {
+    let at = |series| {
+        let percentiles = percentiles(options).into_iter();
         percentiles
-            .map(|&percent| percentile_us(series, percent))
+            .map(|percent| percentile_us(series, percent))
             .collect()
-    });
+    };
+    let percentiles_us = latency(times).map_or_else(Vec::new, at);
     ScriptResult {
         tally: Tally::of(counters, &times.summarize()),
         percentiles_us,
