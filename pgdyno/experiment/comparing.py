@@ -201,12 +201,11 @@ def _findings(baseline: Side, variants: Sequence[Side], asked: Asked) -> list[Fi
     looks = asked.paired and asked.stopping.policy == "precision"
     # Looks at an experiment under way have shared α already (`stats.sequential`).
     adjusted = iter([each.p_value for each in known] if looks else holm([e.p_value for e in known]))
+    comparisons = 1 if looks else len(questions)
     found = []
     for (side, response), effect in zip(questions, effects, strict=True):
         if isinstance(effect, Effect):
-            found.append(
-                _finding(baseline, side, response, (effect, next(adjusted), len(questions)))
-            )
+            found.append(_finding(baseline, side, response, (effect, next(adjusted), comparisons)))
         else:
             found.append(
                 Finding(
