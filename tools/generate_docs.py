@@ -10,6 +10,9 @@ from pathlib import Path
 
 from pgdyno import contract, model
 from pgdyno.contract import Noun
+from pgdyno.experiment.definition import ExperimentFile
+from pgdyno.experiment.factor_words import WORDS
+from pgdyno.experiment.responses import METRICS
 from pgdyno.observers.tables import with_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,7 +31,11 @@ SCHEMAS: dict[str, type[Noun]] = {
     "settings": model.Settings,
     "sizes": model.Sizes,
     "environment": model.Environment,
+    "experiment_file": ExperimentFile,
 }
+
+WORDS_MARKS = ("<!-- words: made by `make docs` -->", "<!-- end of words -->")
+METRICS_MARKS = ("<!-- metrics: made by `make docs` -->", "<!-- end of metrics -->")
 
 
 def documents() -> dict[Path, str]:
@@ -42,7 +49,34 @@ def documents() -> dict[Path, str]:
         )
     observers = ROOT / "docs" / "observers.md"
     made[observers] = with_tables(observers.read_text())
+    experiments = ROOT / "docs" / "experiments.md"
+    page = between(experiments.read_text(), WORDS_MARKS, words_table())
+    made[experiments] = between(page, METRICS_MARKS, metrics_table())
     return made
+
+
+def words_table() -> str:
+    """What a trial can vary, as a table."""
+    rows = [f"| `{name}` | {word.about} | `{word.example}` |" for name, word in WORDS.items()]
+    return "\n".join(["| word | what it is | for example |", "|---|---|---|", *rows])
+
+
+def metrics_table() -> str:
+    """What an experiment can judge, as a table."""
+    rows = [
+        f"| `{each.name}` | {each.words} | {each.unit} | {each.direction} |"
+        for each in METRICS.values()
+    ]
+    return "\n".join(["| metric | what it is | unit | better is |", "|---|---|---|---|", *rows])
+
+
+def between(page: str, marks: tuple[str, str], made: str) -> str:
+    """The page with everything between two marks made anew; `ValueError` without the marks."""
+    before, begin, rest = page.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
+    if not begin or not end:
+        raise ValueError(f"the page has no {marks[0]} … {marks[1]}")
+    return f"{before}{begin}\n\n{made}\n\n{end}{after}"
 
 
 def main() -> None:

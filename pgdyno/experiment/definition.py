@@ -15,20 +15,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+)
 
 from pgdyno.contract import Noun
 from pgdyno.errors import InvalidInput, Problems, nearest_hint
-from pgdyno.experiment.factors import FAMILIES, WORDS, check_word
+from pgdyno.experiment.factor_words import WORDS
+from pgdyno.experiment.factors import FAMILIES, check_word
 from pgdyno.experiment.levels import Level, text_of
+from pgdyno.experiment.responses import METRICS
 from pgdyno.experiment.toml_lines import KeyPath, key_lines
 from pgdyno.model import ResetMethod
 
 HINT: Final = "docs/experiments.md describes the file"
 """What helps with every problem of a file."""
 _FAMILY_PATTERN = f"^({'|'.join(FAMILIES)}):.+$"
+
+_LEVEL_SCHEMA: Final = {"type": ["boolean", "integer", "number", "string"]}
+_LEVELS_SCHEMA: Final = {"type": "array", "minItems": 1, "items": _LEVEL_SCHEMA}
+_FACTORS_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        each: {"type": "object", "additionalProperties": {"anyOf": [_LEVELS_SCHEMA, {}]}}
+        for each in FAMILIES
+    },
+    "additionalProperties": _LEVELS_SCHEMA,
+}
+LevelField = Annotated[Level | None, WithJsonSchema(_LEVEL_SCHEMA)]
 
 if TYPE_CHECKING:
 
@@ -40,7 +61,7 @@ else:
         "_Words",
         __base__=Noun,
         **{
-            name: (Level | None, Field(default=None, description=f"{word.about}: {word.example}"))
+            name: (LevelField, Field(default=None, description=f"{word.about}: {word.example}"))
             for name, word in WORDS.items()
         },
     )
@@ -49,8 +70,7 @@ else:
 def _close(schema: dict[str, Any]) -> None:
     """Beside its keys a table takes the families' words (`"set:NAME"`), and nothing else."""
     schema["additionalProperties"] = False
-    level = {"type": ["boolean", "integer", "number", "string"]}
-    schema["patternProperties"] = {_FAMILY_PATTERN: level}
+    schema["patternProperties"] = {_FAMILY_PATTERN: _LEVEL_SCHEMA}
 
 
 class Combination(_Words):
@@ -71,16 +91,22 @@ class ResponseEntry(Noun):
     direction: Literal["higher", "lower"] | None = Field(
         default=None, description="which is better; default: the metric's own"
     )
-    matters: Level | None = Field(
-        default=None, description='the difference that would matter: "2 %"'
-    )
+    matters: LevelField = Field(default=None, description='the difference that would matter: "2 %"')
+
+
+_RESPONSES_SCHEMA: Final = {
+    "type": "array",
+    "items": {
+        "anyOf": [{"enum": list(METRICS)}, ResponseEntry.model_json_schema()],
+    },
+}
 
 
 class ExperimentFile(Combination):
     """An experiment as a person writes it, in TOML."""
 
     question: str | None = Field(default=None, description="what it shall answer")
-    factors: dict[str, Any] = Field(
+    factors: Annotated[dict[str, Any], WithJsonSchema(_FACTORS_SCHEMA)] = Field(
         default={}, description="word → its levels: every combination of them is a variant"
     )
     variants: list[Combination] = Field(
@@ -92,15 +118,17 @@ class ExperimentFile(Combination):
     replicates: int | None = Field(
         default=None, ge=1, le=10_000, description="trials of each variant; default: 10"
     )
-    precision: Level | None = Field(
+    precision: LevelField = Field(
         default=None, description='until every effect is known to within "1 %", instead'
     )
     max_replicates: int | None = Field(
         default=None, ge=2, le=10_000, description="with precision: trials at most; default: 50"
     )
-    budget: Level | None = Field(default=None, description='whole time: "2h", instead')
-    matters: Level = Field(default=0.02, description="the difference that would matter")
-    responses: list[ResponseEntry] = Field(
+    budget: LevelField = Field(default=None, description='whole time: "2h", instead')
+    matters: Annotated[Level, WithJsonSchema(_LEVEL_SCHEMA)] = Field(
+        default=0.02, description="the difference that would matter"
+    )
+    responses: Annotated[list[ResponseEntry], WithJsonSchema(_RESPONSES_SCHEMA)] = Field(
         default=[ResponseEntry(metric="throughput_per_s")],
         description="what is judged; an empty list: nothing is compared",
     )

@@ -16,35 +16,21 @@ the host may stand (`2 * cpus`); inside a setting it stands in braces (`{memory_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, Literal
+from collections.abc import Iterator
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from pgdyno.errors import InvalidInput, nearest_hint
 from pgdyno.experiment import levels
+from pgdyno.experiment.factor_words import WORDS, Names
 from pgdyno.experiment.levels import Level
-from pgdyno.expressions import ExpressionError, Value
-from pgdyno.model import Variant
-
-Part = Literal["workload", "system", "load", "variant"]
-Names = Mapping[str, Value]
-Read = Callable[[Level, Names], dict[str, Any]]
-"""A level and what expressions may use → the fields it sets."""
+from pgdyno.expressions import ExpressionError
+from pgdyno.model import LoadChoice, Variant
 
 FAMILIES: Final = ("set", "param", "mix")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """One word: the part of a variant that it changes, how its level is read, and an example."""
-
-    part: Part
-    read: Read
-    about: str
-    example: str
+# What a part's part is where only one of its words is given.
+_PARTS: Final[dict[str, dict[str, Any]]] = {"retry": {"max_tries": 0}}
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
@@ -101,7 +87,7 @@ def with_level(variant: Variant, name: str, level: Level, names: Names) -> Varia
         return variant.model_copy(update=change)
     part = getattr(variant, word.part)
     try:
-        changed = type(part).model_validate(part.model_dump() | change)
+        changed = type(part).model_validate(_merged(part.model_dump(), change))
     except ValidationError as error:
         said = error.errors()[0]["msg"].lower()
         raise InvalidInput(f"{name}: {level!r}: {said}") from None
@@ -121,21 +107,46 @@ def conflicts(variant: Variant) -> tuple[str, ...]:
             found.append(f"{', '.join(words)} cannot be used with dsn: it is a server of its own")
     if system.port is not None and not system.tcp:
         found.append("port needs tcp = true: without it there is only a socket")
-    scheduled = bool(load.stages) or load.rate_per_s is not None
+    return (*found, *_load_conflicts(load))
+
+
+def _load_conflicts(load: LoadChoice) -> Iterator[str]:
+    given = {"rate": load.rate_per_s, "stages": load.stages, "sessions": load.sessions}
+    kinds = [word for word, value in given.items() if value]
+    if len(kinds) > 1:
+        yield f"{' and '.join(kinds)} cannot be used together: each says what arrives"
     if load.stages and load.steady_warmup:
-        found.append("a warm-up until steady state cannot come before stages, which begin after it")
-    if load.stages and load.rate_per_s is not None:
-        found.append("rate and stages cannot be used together: a stage has its own rate")
-    if scheduled and load.think_time_s:
-        found.append("rate or stages and think_time cannot be used together")
-    if load.backlog_limit_s is not None and not scheduled:
-        found.append("backlog_limit needs rate or stages: a closed loop has no backlog")
-    return tuple(found)
+        yield "a warm-up until steady state cannot come before stages, which begin after it"
+    if (load.stages or load.rate_per_s) and load.think_time_s:
+        yield "rate or stages and think_time cannot be used together"
+    if load.think_time != "constant" and not load.think_time_s:
+        yield "think_times needs think_time: it says how that pause varies"
+    usual = LoadChoice()
+    arriving = {
+        "arrivals": load.arrival != usual.arrival,
+        "schedule": load.schedule != usual.schedule,
+        "backlog_limit": load.backlog_limit_s is not None,
+    }
+    for word in [word for word, is_given in arriving.items() if is_given and not kinds]:
+        yield f"{word} needs rate, stages or sessions: in a closed loop nothing arrives"
+    if load.schedule == "per_client" and load.sessions:
+        yield "schedule per-client cannot be used with sessions"
+    if load.min_clients is not None and load.min_clients > load.clients:
+        yield f"min_clients {load.min_clients} is more than {load.clients} clients"
 
 
 def short_name(factor: str) -> str:
     """A factor without its family: `synchronous_commit` for `set:synchronous_commit`."""
     return factor.partition(":")[2] or factor
+
+
+def _merged(fields: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Fields with a change; what is a dict changes only the keys that it has."""
+    whole = dict(fields)
+    for name, value in change.items():
+        before = whole.get(name) or _PARTS.get(name, {})
+        whole[name] = before | value if isinstance(value, dict) else value
+    return whole
 
 
 def _nearest(name: str, families: list[str]) -> str:
@@ -158,161 +169,3 @@ def _with_family(variant: Variant, name: tuple[str, str], level: Level, names: N
             weights = variant.workload.weights | {rest: levels.whole(level, names, least=0)}
             workload = variant.workload.model_copy(update={"weights": weights})
     return variant.model_copy(update={"workload": workload})
-
-
-def _text(level: Level, _names: Names) -> str:
-    return levels.text(level)
-
-
-def _truth(level: Level, _names: Names) -> bool:
-    return levels.truth(level)
-
-
-def _cpus(level: Level, _names: Names) -> tuple[int, ...]:
-    return levels.cpus(level)
-
-
-def _positive(level: Level, names: Names) -> int:
-    return levels.whole(level, names, least=1)
-
-
-def _count(level: Level, names: Names) -> int:
-    return levels.whole(level, names, least=0)
-
-
-def _field(name: str, read: Callable[[Level, Names], Any]) -> Read:
-    """Reads a level into one field."""
-    return lambda level, names: {name: read(level, names)}
-
-
-def _time(level: Level, names: Names) -> dict[str, Any]:
-    length_s = levels.seconds_above_zero(level, names)
-    return {"duration_s": length_s, "transactions_per_client": None}
-
-
-def _transactions(level: Level, names: Names) -> dict[str, Any]:
-    return {"transactions_per_client": _positive(level, names), "duration_s": None}
-
-
-def _warmup(level: Level, names: Names) -> dict[str, Any]:
-    most_s, steady = levels.warmup(level, names)
-    return {"warmup_s": most_s, "steady_warmup": steady}
-
-
-def _stages(level: Level, _names: Names) -> dict[str, Any]:
-    """The stages; the measurement is as long as all of them."""
-    found = levels.stages(level)
-    return {"stages": found, "duration_s": sum(stage.duration_s for stage in found)}
-
-
-def _protocol(level: Level, _names: Names) -> str:
-    known = ("simple", "extended", "prepared")
-    if level not in known:
-        raise InvalidInput(f"'{level}' is not a protocol", hint=nearest_hint(str(level), known))
-    return str(level)
-
-
-_WORKLOAD, _SYSTEM, _LOAD, _VARIANT = (
-    partial(Word, part=part) for part in ("workload", "system", "load", "variant")
-)
-_LIMIT_S = levels.seconds_above_zero
-
-WORDS: Final[Mapping[str, Word]] = {
-    "workload": _WORKLOAD(
-        read=_field("name", _text),
-        about="a name of `pgdyno workloads`, a folder or a .sql file",
-        example='"tpcb"',
-    ),
-    "pg": _SYSTEM(
-        read=_field("pg", lambda level, _: str(level)),
-        about="PostgreSQL to start: version or path",
-        example='"18"',
-    ),
-    "dsn": _SYSTEM(
-        read=_field("dsn", _text),
-        about="your server instead: conninfo or URI",
-        example='"host=db.example dbname=bench"',
-    ),
-    "data": _SYSTEM(
-        read=_field("data", _text),
-        about="keep the private server's data in this folder",
-        example='"/srv/bench"',
-    ),
-    "tcp": _SYSTEM(
-        read=_field("tcp", _truth),
-        about="private server on loopback TCP, with a password",
-        example="true",
-    ),
-    "port": _SYSTEM(read=_field("port", _positive), about="its port, with tcp", example="5433"),
-    "server_cpus": _SYSTEM(
-        read=_field("cpus", _cpus), about="CPUs of the private server", example='"0-3"'
-    ),
-    "engine_cpus": _LOAD(
-        read=_field("cpus", _cpus), about="CPUs of the load generator", example='"4-7"'
-    ),
-    "clients": _LOAD(
-        read=_field("clients", _positive),
-        about="clients, each with a connection",
-        example='16 or "2 * cpus"',
-    ),
-    "threads": _LOAD(
-        read=_field("threads", _count),
-        about="threads of the load generator; 0: its own rule",
-        example="2",
-    ),
-    "protocol": _LOAD(
-        read=_field("protocol", _protocol),
-        about="how statements are sent: simple, extended or prepared",
-        example='"prepared"',
-    ),
-    "time": _LOAD(read=_time, about="length of the measurement", example='"30s"'),
-    "transactions_per_client": _LOAD(
-        read=_transactions,
-        about="length as a number of transactions of each client, instead of a time",
-        example="1000",
-    ),
-    "warmup": _LOAD(
-        read=_warmup,
-        about="before the measurement: a length, or until steady state",
-        example='"10s" or "steady, at most 30s"',
-    ),
-    "rate": _LOAD(
-        read=_field("rate_per_s", levels.rate_per_s),
-        about="open loop: transactions arrive at this rate",
-        example='"5000/s"',
-    ),
-    "stages": _LOAD(
-        read=_stages,
-        about="open loop at rates that change",
-        example='"30s@100/s..900/s, 60s@900/s"',
-    ),
-    "backlog_limit": _LOAD(
-        read=_field("backlog_limit_s", _LIMIT_S),
-        about="open loop: what waited longer for a client is skipped",
-        example='"1s"',
-    ),
-    "response_limit": _LOAD(
-        read=_field("response_time_limit_s", _LIMIT_S),
-        about="responses that take longer are late",
-        example='"20ms"',
-    ),
-    "think_time": _LOAD(
-        read=_field("think_time_s", levels.seconds),
-        about="pause of a client between two transactions",
-        example='"100ms"',
-    ),
-    "seed": _LOAD(
-        read=_field("seed", _count),
-        about="seed of the load's random numbers in the first block",
-        example="1",
-    ),
-    "prewarm": _LOAD(
-        read=_field("prewarm", _truth), about="bring the data into memory first", example="true"
-    ),
-    "before": _VARIANT(
-        read=_field("before", _text),
-        about="shell command before each trial, once its server runs",
-        example='"psql -c checkpoint"',
-    ),
-}
-"""Every plain word, in the order they are told in help and documents."""

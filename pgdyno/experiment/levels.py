@@ -111,6 +111,21 @@ def stages(level: Level) -> tuple[Stage, ...]:
     return found
 
 
+def sessions(level: Level) -> tuple[float, int]:
+    """Sessions of a partly open load: their rate, and the transactions of each.
+
+    >>> sessions("50/s of 10")
+    (50.0, 10)
+    """
+    rate, of, transactions = text(level).partition(" of ")
+    if not of:
+        raise InvalidInput(f"'{level}' says not how long a session is", hint="write 50/s of 10")
+    length = parse_count(transactions)
+    if length < 1:
+        raise InvalidInput(f"'{level}': a session has at least one transaction")
+    return parse_rate_per_s(rate), length
+
+
 def _stage(text: str) -> Stage:
     length, at, rates = text.partition("@")
     begin, dots, end = rates.partition("..")

@@ -21,7 +21,7 @@ from pgdyno.stats.sequential import planned_looks
 from pgdyno.units import format_counted, format_duration_s
 
 # Guesses for what was never measured here, from tpcb at scale 1 and 30 on 2 busy CPUs: to start and
-# stop a server and look after its data, to load (on a server of its own), and to copy what was loaded.
+# stop a server and look after its data, to load (on a server of its own), to copy what is loaded.
 SERVER_S: Final = 5.5
 LOAD_BYTES_PER_S: Final = 75e6
 COPY_BYTES_PER_S: Final = 500e6

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgdyno.contract import Reconnect, Retry, TransactionLog
 from pgdyno.errors import PgdynoError, Problems
-from pgdyno.experiment.definition import read_definition
+from pgdyno.experiment.definition import ExperimentFile, read_definition
 from pgdyno.experiment.design import Design, Occasion, design, experiment_of
+from pgdyno.experiment.factor_words import WORDS
 from pgdyno.experiment.toml_lines import key_lines
-from pgdyno.model import Experiment
+from pgdyno.model import Experiment, LoadChoice, Sessions, SystemChoice
 from pgdyno.workloads import catalog
 
 pytestmark = pytest.mark.unit
@@ -156,6 +160,48 @@ def test_when_it_ends(tmp_path: Path, line: str, expected: tuple[object, ...]) -
     ) == expected  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("lines", "fields"),
+    [
+        ('sessions = "50/s of 10"\nthink_time = "1s"\nthink_times = "exponential"',
+         {"sessions": Sessions(rate_per_s=50, transactions=10), "think_time_s": 1.0,
+          "think_time": "exponential"}),
+        ('rate = "2 * cpus"\narrivals = "constant"\nschedule = "per-client"',
+         {"rate_per_s": 16.0, "arrival": "constant", "schedule": "per_client"}),
+        ("max_tries = 3", {"retry": Retry(max_tries=3)}),
+        ('retry_time = "2s"', {"retry": Retry(max_tries=0, max_time_s=2.0)}),
+        ('max_tries = 4\nretry_time = "2s"', {"retry": Retry(max_tries=4, max_time_s=2.0)}),
+        ("reconnect = true", {"reconnect": Reconnect()}),
+        ('reconnect_for = "9s"', {"reconnect": Reconnect(give_up_s=9.0)}),
+        ('statement_timeout = "500ms"', {"statement_timeout_s": 0.5}),
+        ('clients = 8\nmin_clients = "clients // 2"', {"clients": 8, "min_clients": 4}),
+        ('transaction_log = "1 %"\nhistory = true',
+         {"transaction_log": TransactionLog(rate=0.01), "history": True}),
+        ('engine_cpus = "0-1,4"\nthreads = "cpus // 4"', {"cpus": (0, 1, 4), "threads": 2}),
+        ("transactions_per_client = 10", {"transactions_per_client": 10, "duration_s": None}),
+        ('stages = "30s@0..9/s, 1min@9/s"', {"duration_s": 90.0}),
+    ],
+)  # fmt: skip
+def test_words_of_the_load(tmp_path: Path, lines: str, fields: dict[str, object]) -> None:
+    (variant,) = read(tmp_path, f'workload = "noop"\n{lines}\n').variants
+    assert {name: getattr(variant.load, name) for name in fields} == fields
+
+
+def test_there_is_a_word_for_every_field_of_a_load_and_a_system() -> None:
+    """What `pgdyno run` can name an experiment can vary."""
+    base = {"load": LoadChoice(), "system": SystemChoice()}
+    named: dict[str, set[str]] = {"load": set(), "system": {"settings"}}
+    for word in WORDS.values():
+        if word.part not in base:
+            continue
+        for level in ("on", "1 %", "50/s of 10", "30s@9/s", "constant", "shared", "simple", 1):
+            with contextlib.suppress(PgdynoError):
+                named[word.part] |= set(word.read(level, {}))
+    # Not varied: a trial begins with loaded data as it is, and reports have one interval.
+    assert set(LoadChoice.model_fields) - named["load"] == {"reload", "interval_s"}
+    assert set(SystemChoice.model_fields) - named["system"] == set()
+
+
 def test_responses_have_their_metrics_direction(tmp_path: Path) -> None:
     text = 'matters = "5 %"\nresponses = ["p99_us", {metric = "throughput_per_s", matters = 0.1}]'
     found = read(tmp_path, text + ON_OFF).responses
@@ -191,7 +237,7 @@ client = [8]
         "6: replicates: should be greater than or equal to 1",
         "7: responses[0].direction: should be 'higher' or 'lower'",
         "12: factor 'set:synchronous_commit' has the level on twice",
-        "14: 'client' is not a factor; did you mean 'clients'?",
+        "14: 'client' is not a factor; did you mean 'clients' or 'min_clients'?",
     ]
 
 
@@ -211,7 +257,7 @@ def with_variants(*variants: str, top: str = "") -> str:
         ('workload = "tpcb"\nwarmup = "steadily"', "2: warmup: 'steadily' is not a duration"),
         ('workload = "tpcb"\ntime = "0s"', "2: time: must be above zero"),
         ('workload = "tpcb"\nrate = -1', "2: rate: -1 is not above zero"),
-        ('workload = "tpcb"\nprotocol = "prepard"', "2: protocol: 'prepard' is not a protocol"),
+        ('workload = "tpcb"\nprotocol = "prepard"', "2: protocol: 'prepard' is not known; did you mean 'prepared'?"),
         ('workload = "tpcb"\nserver_cpus = "3-1"', "2: server_cpus: '3-1' is not a list of CPUs"),
         ('workload = "tpcb"\nset.work_mem = "{memry_mb}MB"', "2: 'memry_mb' in 'memry_mb'"),
         ('workload = "tpcb"\nparam.scale = 30_000', "2: parameter 'scale': 30 000 branches is "
@@ -220,6 +266,10 @@ def with_variants(*variants: str, top: str = "") -> str:
         ('workload = "tpcb"\nmix.tpcp = 3', "2: workload 'tpcb' has no transaction type 'tpcp'"),
         ('workload = "tpcb"\nport = 5433', "1: variant 'all': port needs tcp"),
         ('workload = "tpcb"\nrate = 5\nthink_time = 1', "1: variant 'all': rate or stages and"),
+        ('workload = "tpcb"\nrate = 5\nsessions = "5/s of 2"', "1: variant 'all': rate and sess"),
+        ('workload = "tpcb"\nsessions = "5/s"', "2: sessions: '5/s' says not how long a session"),
+        ('workload = "tpcb"\narrivals = "constant"', "1: variant 'all': arrivals needs rate"),
+        ('workload = "tpcb"\nmin_clients = 99', "1: variant 'all': min_clients 99 is more than"),
         ('workload = "tpcb"\ndsn = "host=x"\npg = "18"', "1: variant 'all': pg cannot be used"),
         ('workload = "tpcb"\nreplicates = 5\nbudget = "1h"', "3: replicates and budget cannot"),
         ('workload = "tpcb"\nprecision = "1 %"', "2: precision needs something to compare"),
@@ -241,7 +291,7 @@ def with_variants(*variants: str, top: str = "") -> str:
          "2: the baseline names no variant; there are clients=1, clients=2"),
         (with_variants("clients = 1", "clients = 2\n[factors]\nthreads = [1]"),
          "3: give either factors or variants, not both"),
-        (with_variants("client = 1"), "4: unknown key 'client'; did you mean 'clients'?"),
+        (with_variants("client = 1"), "4: unknown key 'client'; did you mean 'clients'"),
         ('workload = "tpcb"\nclients = ', "2: invalid value"),
     ],
 )  # fmt: skip
@@ -302,6 +352,14 @@ EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.tom
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_fit_the_schema(path: Path) -> None:
+    schema = ExperimentFile.model_json_schema()
+    jsonschema.validate(tomllib.loads(path.read_text()), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads("client = 4\n" + path.read_text()), schema)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
