@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::connecting::{Arrival, arrive};
+use super::json::{self, Ending};
 use super::log::Log;
 use super::options::{Length, Options, Switch};
-use super::outlet::RunOutlet;
+use super::outlet::{RunOutlet, SharedIntervals};
 use super::preparation::{Tables, prepare};
-use super::report::{Reported, write_report};
+use super::report::{Reported, Results, write_report};
 use super::results::{self, RunTimes};
 use super::script_errors;
 use super::stop::Stop;
@@ -34,6 +35,8 @@ const ABORTED: u8 = 2;
 const FOR_EVER_S: f64 = 366.0 * 86_400.0;
 /// Length of intervals nobody asked to see, in seconds.
 const QUIET_INTERVAL_S: f64 = 3600.0;
+/// Length of intervals for `--json` and `--hdr`, in seconds.
+const KEPT_INTERVAL_S: f64 = 1.0;
 
 /// Do it; the exit status.
 ///
@@ -55,6 +58,7 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
     let teller = Arc::new(Teller::new(options, language.statements(), voice));
     let statements = Statements::new(&plan, language.statements());
     let outlet = RunOutlet::new(options.clone(), statements.shape(), log);
+    let intervals = outlet.intervals();
     let measured = measure(Measurement {
         plan,
         language: language.clone(),
@@ -70,7 +74,13 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
         }
         Stop::Failed
     })?;
-    conclude(options, &measured, tables, (language.as_ref(), &teller), voice)
+    conclude(
+        options,
+        &measured,
+        tables,
+        (language.as_ref(), &teller, &intervals),
+        voice,
+    )
 }
 
 /// Judge a run and report it.
@@ -78,7 +88,7 @@ fn conclude(
     options: &Options,
     measured: &Measured,
     tables: Tables,
-    (language, teller): (&ScriptLanguage, &Teller),
+    (language, teller, intervals): (&ScriptLanguage, &Teller, &SharedIntervals),
     voice: &Voice,
 ) -> Result<u8, Stop> {
     let Measured { summary, recording } = measured;
@@ -120,6 +130,14 @@ fn conclude(
         voice.error(&format!("could not write the report: {error}"));
         return Ok(COULD_NOT);
     }
+    let ending = match summary.outcome {
+        _ if teller.aborted() > 0 => Ending::Aborted,
+        Outcome::Interrupted => Ending::Interrupted,
+        _ => Ending::Completed,
+    };
+    if !write_json(&reported, &results, intervals, ending, voice) {
+        return Ok(COULD_NOT);
+    }
     if teller.aborted() > 0 {
         voice.error("Run was aborted; the above results are incomplete.");
         return Ok(ABORTED);
@@ -128,6 +146,37 @@ fn conclude(
         Outcome::Interrupted => INTERRUPTED,
         _ => DONE,
     })
+}
+
+/// `--json`: true when it is written, or not asked for; what went wrong was told.
+fn write_json(
+    reported: &Reported<'_>,
+    results: &Results,
+    intervals: &SharedIntervals,
+    ending: Ending,
+    voice: &Voice,
+) -> bool {
+    let Some(path) = &reported.options.json else {
+        return true;
+    };
+    let intervals = intervals.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = json::write(path, reported, results, &intervals, ending);
+    if let Err(error) = &written {
+        let reason = crate::reactor::reason(error);
+        voice.error(&format!("could not write \"{}\": {reason}", path.display()));
+    }
+    written.is_ok()
+}
+
+/// How long intervals are.
+fn interval_s(options: &Options) -> f64 {
+    let kept = options.json.is_some() || options.hdr.is_some();
+    let unseen_s = if kept {
+        KEPT_INTERVAL_S
+    } else {
+        QUIET_INTERVAL_S
+    };
+    options.progress_s.map_or(unseen_s, f64::from)
 }
 
 /// The options as a plan.
@@ -172,7 +221,7 @@ fn plan(options: &Options, scale: i64) -> Plan {
         warmup_ends: WarmupEnds::Time,
         duration_s,
         transactions_per_client,
-        interval_s: options.progress_s.map_or(QUIET_INTERVAL_S, f64::from),
+        interval_s: interval_s(options),
         connect_deadline_s: FOR_EVER_S,
         min_clients: None,
         drain_deadline_s: FOR_EVER_S,
