@@ -229,7 +229,7 @@ set.synchronous_commit = [
 client = [8]
 """
     assert problems(tmp_path, text) == [
-        "1: unknown key 'qestion'; did you mean 'question' or 'precision'?",
+        "1: unknown key 'qestion'; did you mean 'question' or 'sessions' or 'precision'?",
         "2: workload 'tpbc' does not exist; did you mean 'tpcb'?",
         "3: 'cpu' in '2 * cpu' is not known; did you mean 'cpus'?",
         "4: time: must be a text, a number, or true or false",
