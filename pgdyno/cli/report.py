@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from pgdyno.cli.options import json_option, run_argument
+from pgdyno.cli.verdicts import write_page
 from pgdyno.experiment.store import find_run
-from pgdyno.reports import html
 
 
 @click.command(short_help="Write a stored run's HTML report.")
@@ -24,7 +24,7 @@ from pgdyno.reports import html
 def report(reference: str, output: Path, file: Path | None, *, as_json: bool) -> None:
     """Write RUN's report: one file that opens with no network."""
     run = find_run(reference, output)
-    path = html.write_report(run, file or run.folder / "report.html")
+    path = write_page(run, file or run.folder / "report.html")
     if as_json:
         click.echo(json.dumps({"report": str(path), "bytes": path.stat().st_size}))
     else:

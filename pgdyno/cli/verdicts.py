@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 import click
@@ -24,6 +25,7 @@ from pgdyno.experiment.responses import DEFAULT_METRIC, metric
 from pgdyno.experiment.selecting import compare_experiment
 from pgdyno.experiment.store import Run
 from pgdyno.model import Experiment, Response
+from pgdyno.reports import html
 from pgdyno.reports.comparison import kept_noise_words, render_closing, render_comparison
 from pgdyno.reports.comparison_json import comparison_as_json, identity
 from pgdyno.reports.comparison_page import write_comparison
@@ -103,7 +105,25 @@ def tell_experiment(run: Run, how: Telling) -> None:
     page = run.folder / "report.html"
     if how.with_report:
         write_comparison(run, comparison, kept, page)
-    if how.as_json:
+    _print(run, comparison, kept, as_json=how.as_json)
+
+
+def write_page(run: Run, path: Path) -> Path:
+    """Write the page that fits a run: one trial's report, or a comparison's; its path."""
+    if not is_comparison(run.experiment):
+        return html.write_report(run, path)
+    comparison = compare_experiment(run, even_so=False)
+    return write_comparison(run, comparison, kept_sentences(comparison, run), path)
+
+
+def show_experiment(run: Run) -> None:
+    """Print an experiment's comparison as it is stored; nothing is written."""
+    comparison = compare_experiment(run, even_so=False)
+    _print(run, comparison, kept_sentences(comparison, run), as_json=False)
+
+
+def _print(run: Run, comparison: Comparison, kept: tuple[str, ...], *, as_json: bool) -> None:
+    if as_json:
         document = {**identity(run), **comparison_as_json(comparison)}
         click.echo(json.dumps(document, indent=2, allow_nan=False))
         return

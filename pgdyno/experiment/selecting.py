@@ -71,6 +71,7 @@ def compare_words(
     sides = [_side(words, output, problems) for words in (before, after)]
     if problems:
         raise Problems(problems, hint="RUN, RUN:VARIANT, a trial's folder, or a file")
+    _insist_on_different(*sides)
     one, other = _distinct(*sides)
     runs = {_run_of(each) for each in (*one.readings, *other.readings)}
     run = runs.pop() if len(runs) == 1 else None
@@ -78,6 +79,16 @@ def compare_words(
         purpose = replace(purpose_of(run.experiment), matters=asked.purpose.matters)
         return compare(one, [other], replace(asked, paired=True, purpose=purpose))
     return compare(one, [other], replace(asked, paired=False))
+
+
+def _insist_on_different(one: Side, other: Side) -> None:
+    """A trial on both sides would make them alike by itself."""
+    both = {each.source for each in one.readings} & {each.source for each in other.readings}
+    if both:
+        names = ", ".join(each.label for each in one.readings if each.source in both)
+        raise InvalidInput(
+            f"on both sides: {names}", hint="a side must not be compared with itself"
+        )
 
 
 def _run_of(reading: Reading) -> Run | None:

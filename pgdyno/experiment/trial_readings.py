@@ -13,9 +13,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pgdyno.calibration.store import ceiling_of, generator_of
 from pgdyno.contract import Plan, Series, Summary
-from pgdyno.engine import find_engine
 from pgdyno.errors import PgdynoError
 from pgdyno.experiment.disturbances import disturbances_of
 from pgdyno.experiment.readings import Age, Circumstances, Reading, Side
@@ -23,7 +21,6 @@ from pgdyno.experiment.responses import METRICS
 from pgdyno.experiment.samples import measured_rows
 from pgdyno.experiment.store import Run, StoredTrial
 from pgdyno.model import Environment, HostFacts, LoadChoice, Settings, Trial, Variant
-from pgdyno.servers.orphans import state_folder
 from pgdyno.stats.ceiling import generator_share
 from pgdyno.stats.rates import growth
 from pgdyno.units import format_bytes, format_duration_s, format_per_s
@@ -243,7 +240,7 @@ def _circumstances(
             dead_share=_share(age.dead_rows, age.live_rows),
             bytes=_sum(age.heap_bytes, age.index_bytes),
         ),
-        generator_share=_generator_share(summary, plan, environment),
+        generator_share=_generator_share(trial, summary, environment),
     )
 
 
@@ -364,18 +361,13 @@ def _host_words(trial: Trial, host: HostFacts | None) -> str | None:
 
 
 def _generator_share(
-    summary: Summary | None, plan: Plan | None, environment: Environment | None
+    trial: Trial, summary: Summary | None, environment: Environment | None
 ) -> float | None:
     """Of the generator's ceiling, or how busy it was: the larger of what is known."""
-    if summary is None or environment is None or not environment.hosts:
-        return None
-    host = environment.hosts[0]
-    ceiling = None
-    if plan is not None:
-        try:
-            ceiling = ceiling_of(plan, generator_of(host, find_engine()), state_folder())
-        except (PgdynoError, OSError):
-            ceiling = None
-    share = generator_share(summary, ceiling, host.cpus)
-    known = [each for each in (share.of_ceiling, share.busy) if each is not None]
-    return max(known, default=None)
+    known: list[float | None] = []
+    if trial.generator is not None:
+        known = [trial.generator.of_ceiling, trial.generator.busy]
+    elif summary is not None and environment is not None and environment.hosts:
+        # Folders of 0.1 say only what the engine itself used.
+        known = [generator_share(summary, None, environment.hosts[0].cpus).busy]
+    return max((share for share in known if share is not None), default=None)

@@ -165,7 +165,7 @@ def median_words(side: Side, metric: Metric) -> str:
 
 
 def table_metrics(comparison: Comparison) -> tuple[Metric, ...]:
-    """The metrics that the table of variants shows: judged ones first, no shares that are all 0."""
+    """The metrics that the table of variants shows: judged ones first, none that is all 0."""
     judged = [finding.metric for finding in comparison.findings]
     judged = judged or [metric for metric in _asked(comparison)]
     others = [
@@ -184,7 +184,7 @@ def _asked(comparison: Comparison) -> Iterator[Metric]:
 def _tells(sides: Sequence[Side], metric: Metric) -> bool:
     if metric.name in ("server_commits_per_s", "not_committed_share", "p90_us"):
         return False
-    return metric.unit != "share" or any(any(side.values(metric.name)) for side in sides)
+    return any(any(side.values(metric.name)) for side in sides)
 
 
 def percent(share: float) -> str:
