@@ -303,6 +303,19 @@ class StateAge(Noun):
     )
 
 
+class GeneratorUse(Noun):
+    """How much of what it can do the load generator did. None where it is not known."""
+
+    of_ceiling: float | None = Field(default=None, description="throughput / its ceiling")
+    busy: float | None = Field(default=None, description="CPU time / time of the cores it had")
+    ceiling_per_core_per_s: float | None = Field(
+        default=None, description="transactions in a second of its CPU time, on a null server"
+    )
+    calibrate: str | None = Field(
+        default=None, description="the command that measures the ceiling, where it is not known"
+    )
+
+
 class Trial(Noun):
     """`trial.json`: one execution of one variant, rewritten whenever a phase begins or ends."""
 
@@ -322,6 +335,7 @@ class Trial(Noun):
     reset: ResetReport | None = None
     state_age: StateAge | None = None
     prewarm: PrewarmReport | None = None
+    generator: GeneratorUse | None = None
     notices: tuple[str, ...] = Field(default=(), description="what went wrong and stopped nothing")
 
 

@@ -34,6 +34,7 @@ from pgdyno.model import (
     Durability,
     Environment,
     Experiment,
+    GeneratorUse,
     HostFacts,
     LoadChoice,
     LoadReport,
@@ -174,6 +175,7 @@ def build_trial(options: RunOptions) -> Trial:
         prewarm=PrewarmReport(
             method="pg_prewarm", duration_s=1.4, bytes=1_131_000_000, shared_buffers_share=0.47
         ),
+        generator=GeneratorUse(of_ceiling=0.23, busy=0.31, ceiling_per_core_per_s=140_000),
     )
 
 

@@ -16,6 +16,7 @@ from pgdyno.engine import EngineEnd, build_plan
 from pgdyno.errors import EXIT_INTERRUPTED, PgdynoError
 from pgdyno.experiment.before import run_before
 from pgdyno.experiment.context import Context, target_of
+from pgdyno.experiment.generator_use import generator_use
 from pgdyno.experiment.hope import no_commit_at_all
 from pgdyno.experiment.measuring import measure
 from pgdyno.experiment.preparing import snapshot_of
@@ -69,6 +70,7 @@ class Conduct:
             outcome, reason = _outcome(end, server)
             self._check(server, before, end, skip=outcome == "interrupted")
             self._collect(server, plan, end)
+            self._judge_generator(plan, end)
             self.diary.begin("reset", "stopping the server" if server.private else "cleaning up")
         self._close(outcome, reason)
 
@@ -122,6 +124,12 @@ class Conduct:
                         self.diary.learn(durability=classify(known))
             except PgdynoError as error:
                 self.diary.notice(f"not collected: {error.message}")
+
+    def _judge_generator(self, plan: Plan, end: EngineEnd) -> None:
+        """What the measurement took of the generator; the server has no part in that."""
+        if end.summary is not None:
+            use = generator_use(plan, end.summary, self.variant, self.context.host)
+            self.diary.learn(generator=use)
 
     def _close(self, outcome: TrialOutcome, reason: str | None) -> None:
         self.diary.end()

@@ -58,6 +58,7 @@ def _trial(documents: TrialDocuments) -> dict[str, Any]:
         "cpu": _cpu(documents),
         "data_load": trial.load.model_dump(mode="json") if trial.load else None,
         "prewarm": trial.prewarm.model_dump(mode="json") if trial.prewarm else None,
+        "generator": trial.generator.model_dump(mode="json") if trial.generator else None,
         "checks": [one.model_dump(mode="json") for one in documents.checks],
         "missing": [{"what": one.what, "why": one.why} for one in documents.missing],
     }

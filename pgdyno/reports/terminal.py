@@ -125,6 +125,8 @@ def _figures(documents: TrialDocuments, measured: Measured, of: int) -> list[tup
     if law is not None and law.relevant:
         reasons = "; ".join(law.explanations) or "not explained"
         found.append(("Little's law", f"a gap of {format_share(law.gap)}: {reasons}"))
+    if documents.trial.generator is not None:
+        found.append(("generator", visible(wording.generator_words(documents.trial.generator))))
     found.append(("worth", wording.anecdote(of, measured.spread)))
     return found
 

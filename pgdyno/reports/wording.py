@@ -12,6 +12,7 @@ from pgdyno.contract import ErrorSeen, Plan, Summary
 from pgdyno.experiment.store import DEFAULT_OUTPUT, Run
 from pgdyno.model import (
     Durability,
+    GeneratorUse,
     LoadChoice,
     LoadReport,
     ParameterValue,
@@ -33,6 +34,10 @@ from pgdyno.units import (
 
 PREWARM_WORDS = {"pg_prewarm": "pg_prewarm", "read": "reading them", "none": "nothing"}
 """How data were brought into memory, behind 'by'."""
+
+
+NEAR_CEILING = 0.7
+"""Above this share of its ceiling the load generator is a part of what was measured."""
 
 
 def headline(documents: TrialDocuments, measured: Measured | None) -> str:
@@ -199,6 +204,21 @@ def load_words(load: LoadChoice, plan: Plan | None) -> str:
     clients = format_counted(load.clients, "client")
     seed = f", seed {plan.seed}" if plan else ""
     return f"{clients}, {how}, {load.protocol} protocol, {long}{warmup}{seed}"
+
+
+def generator_words(use: GeneratorUse) -> str:
+    """`used 23.0 % of what it can do; 31.0 % busy`, or how to find out.
+
+    >>> generator_words(GeneratorUse(of_ceiling=0.23, busy=0.31, ceiling_per_core_per_s=1e5))
+    'used 23.0 % of what it can do; 31.0 % busy'
+    """
+    busy = "" if use.busy is None else f"; {format_share(use.busy)} busy"
+    if use.of_ceiling is not None:
+        near = use.of_ceiling > NEAR_CEILING
+        warning = ": near its limit, so it may be what was measured" if near else ""
+        return f"used {format_share(use.of_ceiling)} of what it can do{warning}{busy}"
+    how = f": {use.calibrate}" if use.calibrate else ""
+    return f"what it can do was never measured here{how}{busy}"
 
 
 def host_words(documents: TrialDocuments) -> str:

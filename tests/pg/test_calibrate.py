@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,27 @@ def test_a_script_with_results_in_variables_can_be_calibrated(place: Place) -> N
     ended = place.pgdyno("calibrate", str(script), "-T", "1s", "--json")
     assert ended.status == 0, ended.error
     assert ended.json["ceiling"]["transactions"] > 100
+
+
+def test_a_run_says_how_much_of_the_ceiling_it_used_or_how_to_learn_it(place: Place) -> None:
+    own = place.folder / "own.sql"
+    own.write_text("\\set k random(1, :most)\nSELECT :k;\n")
+    words = ("run", str(own), "--param", "most=9", "-c", "4", "-T", "1s", "--warmup", "0s")
+
+    def use() -> Any:
+        ended = place.pgdyno(*words, "--no-report", "--no-prewarm")
+        assert ended.status == 0, ended.error
+        last = max(place.folder.glob("runs/*/trials/*/trial.json"), key=lambda f: f.stat().st_mtime)
+        return json.loads(last.read_text())["generator"]
+
+    before = use()
+    assert before["of_ceiling"] is None and before["busy"] > 0
+    command = shlex.split(before["calibrate"])
+    assert command[0] == "pgdyno"
+    assert place.pgdyno(*command[1:], "-T", "1s").status == 0
+    after = use()
+    assert after["calibrate"] is None
+    assert 0 < after["of_ceiling"] < 1.5
 
 
 def test_what_cannot_be_calibrated_is_told(place: Place) -> None:

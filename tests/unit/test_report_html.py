@@ -95,6 +95,7 @@ def test_the_page_says_what_was_found_and_what_it_is_worth(page: Page) -> None:
         r"\setrandom userid 1 1000000",
         "40P01",
         "pgdyno rerun k7m2qd",
+        "used 23.0 % of what it can do",
         "shared_buffers",
         "AMD EPYC 7763",
         "user_info_0_pkey",

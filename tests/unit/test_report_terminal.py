@@ -12,6 +12,8 @@ from rich.console import Console
 
 from pgdyno.contract import Failed, Series
 from pgdyno.experiment.store import Run
+from pgdyno.model import GeneratorUse
+from pgdyno.reports import wording
 from pgdyno.reports.terminal import as_json, render_summary
 from tests.builders import RunOptions, build_run
 
@@ -60,6 +62,14 @@ def test_the_summary_says_what_ran_and_what_it_found(run: Run) -> None:
     ):
         assert part in words, part
     assert str(run.folder) in text
+
+
+def test_how_much_of_itself_the_generator_used_is_told(run: Run) -> None:
+    assert "used 23.0 % of what it can do; 31.0 % busy" in " ".join(printed(run).split())
+    near = wording.generator_words(GeneratorUse(of_ceiling=0.9, ceiling_per_core_per_s=1e5))
+    assert near.endswith("near its limit, so it may be what was measured")
+    unknown = GeneratorUse(busy=0.5, calibrate="pgdyno calibrate tpcb --clients 4")
+    assert "never measured here: pgdyno calibrate tpcb" in wording.generator_words(unknown)
 
 
 def test_statements_are_printed_as_pgbench_users_know_them(run: Run) -> None:
