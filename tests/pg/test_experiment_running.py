@@ -1,0 +1,262 @@
+"""Experiments on real servers: loaded states given back, killed and resumed, commands before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgdyno.experiment.store import Run, find_run
+from pgdyno.model import Trial
+from pgdyno.servers import orphans
+from pgdyno.servers.processes import ProcessIdentity
+from pgdyno.servers.trial_database import own_name
+from tests.pg.commands import Place, finish
+
+pytestmark = pytest.mark.pg
+
+# The rows in a fixed order, so that equal data give an equal line.
+CHECKSUM = "select md5(string_agg(a::text, ',' order by aid)) from pgbench_accounts as a"
+SHORT = """\
+workload = "tpcb"
+param = { scale = 1 }
+time = "1s"
+warmup = "0s"
+responses = []
+"""
+ONCE = SHORT + "replicates = 1\nclients = 2\n"
+TWICE = SHORT + "replicates = 2\n"
+PAIR = "[factors]\nclients = [1, 2]\n"
+
+
+@pytest.fixture
+def sharing_place() -> Iterator[Place]:
+    """A place on a file system whose files can share blocks, made for the test."""
+    if os.geteuid() != 0 or shutil.which("mkfs.xfs") is None:
+        pytest.skip("needs root and mkfs.xfs, to make a file system that can clone")
+    with tempfile.TemporaryDirectory(prefix="xfs-test-", dir="/var/tmp") as folder:
+        image, mounted = Path(folder) / "image", Path(folder) / "mounted"
+        mounted.mkdir()
+        Path(folder).chmod(0o755)
+        os.truncate(os.open(image, os.O_CREAT | os.O_WRONLY), 400 * 1024**2)
+        subprocess.run(["mkfs.xfs", "-q", image], check=True, timeout=30)
+        mount = ["mount", "-o", "loop", image, mounted]
+        if subprocess.run(mount, check=False, timeout=30).returncode != 0:
+            pytest.skip("a loop device cannot be mounted here")
+        try:
+            mounted.chmod(0o1777)
+            here = Place(folder=mounted)
+            yield here
+            assert (here.left_running(), here.left_behind()) == ([], [])
+        finally:
+            subprocess.run(["umount", "--lazy", mounted], check=True, timeout=30)
+
+
+def write(place: Place, text: str) -> str:
+    """An experiment file in the place."""
+    file = place.folder / "experiment.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def trials_of(run: Run) -> list[Trial]:
+    return [stored.trial for stored in run.trials]
+
+
+def run_short(place: Place, text: str) -> list[Trial]:
+    """Run an experiment to its end; its trials."""
+    ended = place.pgdyno("experiment", "run", write(place, text), "--no-report")
+    assert ended.status == 0, ended.error
+    assert "Traceback" not in ended.error
+    return trials_of(find_run("last", place.runs))
+
+
+def test_every_way_gives_the_same_data(place: Place) -> None:
+    sums = place.folder / "sums"
+    before = f'before = "psql -Atc \\"{CHECKSUM}\\" >> {sums}"\n'
+    for method in ("copy", "template"):
+        text = ONCE + before + f'reset = "{method}"\n[factors]\n"set:work_mem" = ["1MB", "2MB"]\n'
+        first, second = run_short(place, text)
+        for trial in (first, second):
+            assert trial.outcome == "completed"
+            assert trial.reset is not None and trial.reset.method == method
+            assert trial.state_age is not None and trial.state_age.measurements == 0
+            assert trial.state_age.wal_since_checkpoint_bytes is not None
+            assert trial.state_age.wal_since_checkpoint_bytes < 1024**2
+        assert first.load is not None and not first.load.reused
+        assert second.load is not None and second.load.reused
+        assert first.state == second.state is not None
+    lines = sums.read_text().split()
+    assert len(lines) == 4 and len(set(lines)) == 1
+    # A variant that needs a restart gets one; the other settings hold for their own variant only.
+    shown = f"before = \"psql -Atc 'show shared_buffers' >> {place.folder}/shown\"\n"
+    run_short(
+        place,
+        ONCE + shown + 'reset = "template"\n[factors]\n"set:shared_buffers" = ["16MB", "32MB"]\n',
+    )
+    assert sorted((place.folder / "shown").read_text().split()) == ["16MB", "32MB"]
+
+
+def test_clones_where_files_can_share_blocks(sharing_place: Place) -> None:
+    before = f'before = "psql -Atc \\"{CHECKSUM}\\" >> {sharing_place.folder}/sums"\n'
+    text = TWICE + before + "[factors]\nclients = [1]\n"
+    trials = run_short(sharing_place, text)
+    assert [trial.reset.method for trial in trials if trial.reset] == ["clone", "clone"]
+    one, other = (sharing_place.folder / "sums").read_text().split()
+    assert one == other
+    ages = [trial.state_age for trial in trials if trial.state_age]
+    assert ages[0].checkpoint_distance_bytes == ages[1].checkpoint_distance_bytes
+
+
+def test_clones_are_refused_where_files_cannot_share_blocks(place: Place) -> None:
+    text = TWICE + 'reset = "clone"\n[factors]\nclients = [1]\n'
+    ended = place.pgdyno("experiment", "run", write(place, text))
+    if ended.status == 0:
+        pytest.skip("files can share blocks in this place")
+    assert ended.status == 2
+    assert "needs a file system whose files can share blocks" in ended.error
+    assert list(place.runs.glob("*")) == []
+
+
+def kill_at(place: Place, moment: tuple[str, int], *words: str) -> None:
+    """Start a command and kill it, as -9 does, when a line begins so for the nth time."""
+    beginning, times = moment
+    process = place.start(*words)
+    guard = threading.Timer(60, process.kill)
+    guard.start()
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        times -= line.startswith(beginning)
+        if times == 0:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+    guard.cancel()
+    process.communicate(timeout=20)
+    assert times == 0, f"'{beginning}' was not said often enough: {said}"
+
+
+def test_killed_at_five_moments_it_resumes(place: Place) -> None:
+    text = TWICE + 'reset = "copy"\n' + PAIR
+    kill_at(place, ("load:", 1), "experiment", "run", write(place, text))
+    resume = ("experiment", "resume", "last", "--no-report")
+    kept: dict[int, str] = {}
+    moments = (
+        ("reset: bringing", 1),  # The first copy is being made.
+        ("measure:", 2),  # One trial has been completed; this is the second.
+        ("check: checking the data after", 1),
+        ("reset: stopping the server\n", 1),
+    )
+    for moment in moments:
+        kill_at(place, moment, *resume)
+        run = find_run("last", place.runs)
+        documents = {
+            stored.trial.number: (stored.folder / "trial.json").read_text()
+            for stored in run.trials
+            if stored.trial.outcome == "completed"
+        }
+        assert kept.items() <= documents.items(), "a trial that had ended was touched"
+        kept = documents
+    ended = place.pgdyno(*resume)
+    assert ended.status == 0, ended.error
+    assert "was cleaned up" in ended.error
+    trials = trials_of(find_run("last", place.runs))
+    completed = [trial for trial in trials if trial.outcome == "completed"]
+    places = {(trial.block, trial.variant) for trial in completed}
+    assert len(completed) == len(places) == 4
+    others = [trial for trial in trials if trial not in completed]
+    assert {trial.outcome for trial in others} == {"interrupted"}
+    assert all("broken off" in (trial.reason or "") for trial in others)
+    assert len(others) == 5
+    again = place.pgdyno(*resume)
+    assert again.status == 0 and len(trials_of(find_run("last", place.runs))) == len(trials)
+
+
+def test_two_cannot_resume_at_once_and_ctrl_c_keeps_what_has_ended(place: Place) -> None:
+    text = TWICE.replace('"1s"', '"2s"') + PAIR
+    process = place.start("experiment", "run", write(place, text), "--no-report")
+    assert process.stderr is not None
+    measured = 0
+    for line in process.stderr:
+        measured += line.startswith("measure:")
+        if measured == 2:
+            break
+    second = place.pgdyno("experiment", "resume", "last")
+    assert second.status == 1 and "is under way in another process" in second.error
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert ended.status == 130, ended.error
+    run = find_run("last", place.runs)
+    assert f"pgdyno experiment resume {run.id} goes on from here" in ended.error
+    assert [trial.outcome for trial in trials_of(run)] == ["completed", "interrupted"]
+
+
+def test_a_command_before_that_fails_is_told_with_its_last_line(place: Place) -> None:
+    text = TWICE + 'before = "echo one; echo two words >&2; exit 7"\n'
+    ended = place.pgdyno("experiment", "run", write(place, text + "[factors]\nclients = [1]\n"))
+    assert ended.status == 1
+    assert "the command before the trial failed with status 7: two words" in ended.error
+    (stored,) = find_run("last", place.runs).trials
+    assert stored.trial.outcome == "failed" and "two words" in (stored.trial.reason or "")
+    assert (stored.folder / "logs" / "before.log").read_text() == "one\ntwo words\n"
+
+
+def databases(conninfo: str) -> set[str]:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        return {str(row[0]) for row in connection.execute("select datname from pg_database")}
+
+
+def test_on_a_server_of_ones_own_trials_get_copies_of_the_database(
+    place: Place, database: str
+) -> None:
+    name = conninfo_to_dict(database)["dbname"]
+    gone = own_name(orphans.here(), ProcessIdentity(pid=4_000_000, start_ticks=1))
+    elsewhere = "pgdyno_trial_000000_000000_000000_1_1"
+    maintenance = make_conninfo(database, dbname="postgres")
+    with psycopg.connect(maintenance, autocommit=True) as connection:
+        for left in (gone, elsewhere):
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(left)))
+        change = "alter database {} set search_path to public, pg_catalog"
+        connection.execute(sql.SQL(change).format(sql.Identifier(str(name))))
+    shown = f"before = \"psql -Atc 'show search_path' >> {place.folder}/shown\"\n"
+    try:
+        text = SHORT + "replicates = 1\n" + shown + f'dsn = "{database}"\n' + PAIR
+        trials = run_short(place, text)
+        assert [trial.reset.method for trial in trials if trial.reset] == ["template", "template"]
+        left = databases(maintenance)
+        assert elsewhere in left and gone not in left
+        assert not {one for one in left if one.startswith("pgdyno_trial_")} - {elsewhere}
+        assert set((place.folder / "shown").read_text().splitlines()) == {"public, pg_catalog"}
+        with psycopg.connect(database) as connection:
+            rows = connection.execute("select count(*) from pgbench_history").fetchone()
+        assert rows == (0,), "trials ran in the database itself"
+    finally:
+        with psycopg.connect(maintenance, autocommit=True) as connection:
+            for one in (gone, elsewhere):
+                connection.execute(
+                    sql.SQL("drop database if exists {}").format(sql.Identifier(one))
+                )
+
+
+def test_a_kept_data_folder_stays_as_it_was_loaded(place: Place) -> None:
+    data = place.folder / "kept"
+    text = SHORT + f'replicates = 1\ndata = "{data}"\nreset = "copy"\n' + PAIR
+    first = run_short(place, text)
+    again = run_short(place, text)
+    assert [trial.load.reused for trial in first + again if trial.load] == [
+        False, True, True, True,
+    ]  # fmt: skip
+    assert {trial.outcome for trial in first + again} == {"completed"}
+    assert (data / "PG_VERSION").exists() and list(data.glob("pgdyno-*")) == []
+    shutil.rmtree(data)
