@@ -218,6 +218,11 @@ fn number(line: &mut Line<'_>, what: &str, names: &mut Names) -> Result<Expressi
 }
 
 fn sleep(line: &mut Line<'_>, names: &mut Names) -> Result<Meta, Fault> {
+    // pgbench counts the words before it looks at any.
+    let mut ahead = Line { ..*line };
+    if let Some((offset, word)) = std::iter::from_fn(|| ahead.word()).nth(2) {
+        return Err(Fault::new(offset, format!("too many arguments ({word})")));
+    }
     let (offset, word) = line.needed_word("argument")?;
     let (amount, rest) = match word.strip_prefix(':') {
         Some(name) if is_name(name.as_bytes()) => (Amount::Variable(names.slot(name)), ""),
@@ -254,10 +259,7 @@ fn sleep(line: &mut Line<'_>, names: &mut Names) -> Result<Meta, Fault> {
             format!("unrecognized time unit, must be us, ms or s ({unit})"),
         )
     })?;
-    match line.word() {
-        None => Ok(Meta::Sleep(amount, unit)),
-        Some((offset, word)) => Err(Fault::new(offset, format!("too many arguments ({word})"))),
-    }
+    Ok(Meta::Sleep(amount, unit))
 }
 
 fn capture(line: &mut Line<'_>, kind: CaptureKind) -> Result<Parsed, Fault> {

@@ -24,8 +24,6 @@ const PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
 /// What is given, before it is checked as a whole; absent where an option was not.
 pub struct Given {
-    /// Which version is spoken.
-    pub emulation: Emulation,
     /// Options without a value.
     pub switches: BTreeSet<Switch>,
     /// `-i` was given.
@@ -132,7 +130,6 @@ pub fn environment_emulation() -> Emulation {
 impl Given {
     fn new(emulation: Emulation, seed: u64) -> Self {
         Self {
-            emulation,
             switches: BTreeSet::new(),
             initialize: false,
             initializing: false,
