@@ -30,7 +30,7 @@ from typing import Final
 
 from pgdyno.stats import ranks
 
-# Very early looks ask for levels at which nothing is excluded: numbers that are as good as infinite.
+# Very early looks ask for levels at which nothing is excluded: as good as infinite.
 _EXP_LIMIT: Final = 700.0
 _STUDENT_LIMIT: Final = 1e300
 
