@@ -8,6 +8,10 @@ from typing import Final
 import click
 
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "What is compared": (
+        *("first", "second", "replicates", "precision", "max_replicates", "budget_s", "metrics"),
+        *("matters", "aa", "even_so", "fail_if_worse"),
+    ),
     "Workload": ("param", "mix", "reload", "prewarm"),
     "Server": ("pg", "settings", "data", "tcp", "port", "dsn"),
     "Load": (
