@@ -21,6 +21,9 @@ use crate::results::{ClockAnchor, Interval, IntervalType, Phase, RESULT_VERSION}
 use crate::schedule::Timetable;
 use crate::statements::Statements;
 
+/// What the histogram logs say of themselves.
+const REMARK: &str = "exact sums stand in intervals.jsonl";
+
 /// See the module.
 pub struct ResultFiles {
     type_names: Vec<String>,
@@ -55,7 +58,7 @@ impl ResultFiles {
         };
         let log = |name: &str| {
             let path = plan.output_dir.join(name);
-            HdrLog::create(&path, anchor).map_err(failure(&path))
+            HdrLog::create(&path, anchor, REMARK).map_err(failure(&path))
         };
         let names = plan.transaction_types.iter().map(|kind| kind.name.clone());
         let type_names: Vec<_> = names.collect();

@@ -24,8 +24,8 @@ pub struct HdrLog {
 }
 
 impl HdrLog {
-    /// Create the file and write its header.
-    pub fn create(path: &Path, anchor: ClockAnchor) -> io::Result<Self> {
+    /// Create the file and write its header, with a remark of one line.
+    pub fn create(path: &Path, anchor: ClockAnchor, remark: &str) -> io::Result<Self> {
         let mut log = Self {
             file: File::create(path)?,
             anchor,
@@ -34,10 +34,7 @@ impl HdrLog {
             lines: Vec::new(),
         };
         let base = seconds(anchor.wall_unix_ns);
-        writeln!(
-            log.lines,
-            "#[pgdyno: nanoseconds; exact sums stand in intervals.jsonl]"
-        )?;
+        writeln!(log.lines, "#[pgdyno: nanoseconds; {remark}]")?;
         writeln!(log.lines, "#[Histogram log format version 1.3]")?;
         writeln!(log.lines, "#[StartTime: {base:.3} (seconds since epoch)]")?;
         writeln!(log.lines, "#[BaseTime: {base:.3} (seconds since epoch)]")?;
@@ -99,7 +96,7 @@ mod tests {
             monotonic_ns: 5 * NS_PER_S,
             wall_unix_ns: 1_700_000_000 * NS_PER_S,
         };
-        let mut log = HdrLog::create(&path, anchor).unwrap();
+        let mut log = HdrLog::create(&path, anchor, "a test").unwrap();
         let mut histogram = Histogram::new_with_bounds(1, 1 << 40, 3).unwrap();
         log.add("empty", (0, 1), &histogram).unwrap();
         histogram.record_n(123_456, 7).unwrap();

@@ -118,9 +118,11 @@ impl Outlet for RunOutlet {
             log.start(started.unix_us(started.begin_ns));
         }
         if let Some(path) = &self.options.hdr {
-            self.hdr = Some(HdrLog::create(path, anchor).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-            })?);
+            self.hdr = Some(
+                HdrLog::create(path, anchor, "scripts in the order of the command line").map_err(
+                    |error| io::Error::new(error.kind(), format!("{}: {error}", path.display())),
+                )?,
+            );
         }
         Ok(())
     }

@@ -99,13 +99,28 @@ impl Loading<'_> {
         self.execute(session, "commit")
     }
 
-    /// pgbench_accounts over these sessions.
+    /// pgbench_accounts over these sessions; `session` looks after its defaults.
     ///
     /// # Errors
     /// What fails first; it was said.
-    pub fn accounts_in_parallel(&self, mut sessions: Vec<Session>) -> Result<(), Stop> {
+    pub fn accounts_in_parallel(
+        &self,
+        session: &mut Session,
+        sessions: Vec<Session>,
+    ) -> Result<(), Stop> {
+        if self.columns(Table::Accounts) == Columns::All {
+            return self.spread(sessions);
+        }
+        self.execute(session, SET_DEFAULTS)?;
+        let loaded = self.spread(sessions);
+        loaded.and(self.execute(session, DROP_DEFAULTS))
+    }
+
+    fn spread(&self, mut sessions: Vec<Session>) -> Result<(), Stop> {
         let table = Table::Accounts;
         let rows = self.rows(table);
+        let columns = self.columns(table);
+        let named = columns.named();
         let tracker = Tracker::new(self.options, table, rows);
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let load = |session: &mut Session| {
@@ -116,9 +131,9 @@ impl Loading<'_> {
                 }
                 let span = (first + 1, rows.min(first + ROWS_PER_RANGE));
                 let copied = session
-                    .begin_copy(format!("copy {} from stdin", table.name()).as_bytes())
+                    .begin_copy(format!("copy {}{named} from stdin", table.name()).as_bytes())
                     .map_err(Trouble::Begin)
-                    .and_then(|()| self.copy(session, table, span, Columns::All, &tracker));
+                    .and_then(|()| self.copy(session, table, span, columns, &tracker));
                 if let Err(trouble) = copied
                     && !failed.swap(true, Ordering::Relaxed)
                 {
@@ -155,20 +170,13 @@ impl Loading<'_> {
 
     /// Load a table that this transaction has truncated.
     fn table(&self, session: &mut Session, table: Table) -> Result<(), Stop> {
-        let columns = if table == Table::Accounts && self.tables_are_ours {
-            Columns::Varying
-        } else {
-            Columns::All
-        };
+        let columns = self.columns(table);
         let freeze = if self.can_freeze(session, table)? {
             " with (freeze on)"
         } else {
             ""
         };
-        let named = match columns {
-            Columns::All => "",
-            Columns::Varying => "(aid, bid)",
-        };
+        let named = columns.named();
         if columns == Columns::Varying {
             self.execute(session, SET_DEFAULTS)?;
         }
@@ -184,6 +192,15 @@ impl Loading<'_> {
             self.execute(session, DROP_DEFAULTS)?;
         }
         Ok(())
+    }
+
+    /// Which columns are sent: tables of another origin may have defaults and columns of their own.
+    fn columns(&self, table: Table) -> Columns {
+        if table == Table::Accounts && self.tables_are_ours {
+            Columns::Varying
+        } else {
+            Columns::All
+        }
     }
 
     /// Whether rows of a table may be frozen: not those of a partitioned one.

@@ -192,7 +192,7 @@ impl Steps<'_> {
             };
             sessions.push(session);
         }
-        loading.accounts_in_parallel(sessions)
+        loading.accounts_in_parallel(&mut self.session, sessions)
     }
 }
 

@@ -25,6 +25,16 @@ pub enum Columns {
     Varying,
 }
 
+impl Columns {
+    /// What stands behind pgbench_accounts in its COPY.
+    pub fn named(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Varying => "(aid, bid)",
+        }
+    }
+}
+
 impl Table {
     /// In the order of loading, which foreign keys allow.
     pub const ALL: [Self; 3] = [Self::Branches, Self::Tellers, Self::Accounts];
