@@ -1,7 +1,8 @@
 -- Returns one row: seconds since the last checkpoint began, its position in the WAL (redo) and the
 -- end of the WAL now, in bytes, and what the next one depends on: bytes of a WAL segment,
--- max_wal_size in bytes, and the divisor that leaves the part between two checkpoints. Since 11: divisor.
--- Cheap: reads pg_control.
+-- max_wal_size in bytes, and the divisor that leaves the part between two checkpoints.
+-- Since 11: divisor.
+-- Cost: pg_control is read.
 -- Source of the divisor: CalculateCheckpointSegments(), src/backend/access/transam/xlog.c.
 SELECT extract(epoch FROM clock_timestamp() - c.checkpoint_time)::float8 AS since_checkpoint_s,
        pg_wal_lsn_diff(c.redo_lsn, '0/0')::bigint AS redo_bytes,

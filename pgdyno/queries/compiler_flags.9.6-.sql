@@ -1,4 +1,4 @@
--- Returns one row: what the server's C compiler was told. Since 9.6. Cheap. Until 17 only a
+-- Returns one row: what the server's C compiler was told. Since 9.6. Cost: none. Until 17 only a
 -- superuser may ask; later, members of pg_read_all_settings too.
 SELECT setting AS flags
   FROM pg_catalog.pg_config

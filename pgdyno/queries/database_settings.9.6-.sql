@@ -1,5 +1,5 @@
 -- Returns one row for each setting that this database brings to the sessions of our role, and to
--- those of everybody: whose it is, its name, its value. Since 9.6. Cheap: a small catalog.
+-- those of everybody: whose it is, its name, its value. Since 9.6. Cost: a small catalog is read.
 SELECT r.setrole <> 0 AS own_role,
        split_part(s.item, '=', 1) AS name,
        substr(s.item, strpos(s.item, '=') + 1) AS value
