@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Arena:
         self._sizes = sizes
         self._stack = stack
         self._host = Local()
+        self._allowed = tuple(sorted(os.sched_getaffinity(0)))
         self._servers: dict[Transport, Server] = {}
         self._null: dict[Transport, str] = {}
         self._databases: dict[tuple[Transport, str], str] = {}
@@ -94,9 +96,17 @@ class Arena:
             ) as connection:
                 connection.execute("checkpoint")
 
+    def client_cpus(self, cell: Cell) -> tuple[int, ...]:
+        """Where clients may run; empty: anywhere."""
+        return self._allowed[:1] if cell.apart and len(self._allowed) > 1 else ()
+
     def _null_server(self, transport: Transport) -> str:
+        """It never sleeps, on a CPU that no client has; where there is but one CPU, as usual."""
         if transport not in self._null:
-            choice = NullServerChoice(tcp=transport == "tcp")
+            apart = len(self._allowed) > 1
+            choice = NullServerChoice(
+                tcp=transport == "tcp", spins=apart, cpus=self._allowed[1:2] if apart else ()
+            )
             started = self._stack.enter_context(null_server(choice, self._host))
             self._null[transport] = started.conninfo
         return self._null[transport]

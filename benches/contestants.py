@@ -59,7 +59,7 @@ class Ours:
             file = Path(folder) / "plan.json"
             file.write_text(plan.model_dump_json())
             words = [str(find_engine()), "run", str(file)]
-            ended = run(words, _secrets(task), Path(folder), task.deadline_s)
+            ended = run(words, _secrets(task), Path(folder), task)
             summary = Summary.model_validate_json((Path(folder) / "summary.json").read_bytes())
         if summary.outcome != "completed" or not summary.throughput_per_s:
             raise PgdynoError(f"pgdyno-engine: {summary.outcome}: {summary.message}")
@@ -70,6 +70,7 @@ class Ours:
             transactions=counted.committed + summary.warmup.committed,
             failed=counted.failed.total + counted.unknown,
             cpu_s=ended.cpu_s,
+            wall_s=ended.wall_s,
             threads=summary.engine.threads,
             p99_us=summary.times.service.p99_ns / 1e3,
             measurement_cpu_us=None if own_ns is None else own_ns / 1e3 / counted.committed,
@@ -109,7 +110,7 @@ class Pgbench:
             logs = task.logged_share > 0
             if logs:
                 words += ["-l", f"--sampling-rate={task.logged_share:g}"]
-            ended = run([*words, task.conninfo], _secrets(task), Path(folder), task.deadline_s)
+            ended = run([*words, task.conninfo], _secrets(task), Path(folder), task)
             p99_us = _logged_p99_us(Path(folder), task.warmup_s) if logs else None
         seconds = [
             float(tps)
@@ -123,6 +124,7 @@ class Pgbench:
             transactions=_number(r"actually processed: (\d+)", ended.output),
             failed=_number(r"failed transactions: (\d+)", ended.output),
             cpu_s=ended.cpu_s,
+            wall_s=ended.wall_s,
             threads=threads,
             p99_us=p99_us,
         )
@@ -159,13 +161,14 @@ class Sysbench:
         words += [f"--pgsql-port={target.get('port', 5432)}", f"--pgsql-db={target['dbname']}"]
         words += [f"--pgsql-user={target.get('user', 'postgres')}", "--pgsql-password="]
         words += [f"--threads={task.clients}", f"--time={total_s}", f"--accounts={self.accounts}"]
-        ended = run([*words, str(script), "run"], _secrets(task), script.parent, task.deadline_s)
+        ended = run([*words, str(script), "run"], _secrets(task), script.parent, task)
         events = _number(r"total number of events:\s+(\d+)", ended.output)
         return Turn(
             throughput_per_s=events / total_s,
             transactions=events,
             failed=0,
             cpu_s=ended.cpu_s,
+            wall_s=ended.wall_s,
             threads=task.clients,
         )
 

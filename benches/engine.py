@@ -4,9 +4,11 @@
 
 Every cell is at least four rounds in which ours and its peers take turns, the first of one round
 being the last of the next. Everybody runs warm-up and measurement in one process; CPU time is that
-of the whole process over all its transactions, for all alike. No side is pinned. Prints a table
-with medians, ranges and ratios (95 % interval: Student's t on the logarithms of pairs), and writes
-every turn to benches/out/results.json after each cell. Peers that are missing are named.
+of the whole process over all its transactions, for all alike. No side is pinned, except that in
+cells with the null server client and server have a CPU each. Prints a table with medians, ranges
+and ratios (95 % interval: Student's t on the logarithms of pairs), and writes every turn to
+benches/out/results.json after each round. Peers that are missing are named. All cells take about
+25 minutes.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ import fnmatch
 import json
 import shutil
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 from arena import Arena, Place, Sizes
-from cells import METRIC_TITLES, Cell, all_cells
-from comparison import Bar, Comparison, compare
+from cells import Cell, all_cells
 from contestants import Ours, Pgbench, Sysbench
+from outcomes import Outcome, cell_document, table_row
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -50,28 +52,14 @@ class Lengths:
     duration_s: int
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What became of a cell: everybody's turns; thread counts tried for pgbench, tps of each."""
-
-    cell: Cell
-    turns: dict[str, list[Turn]] = field(default_factory=dict)
-    tried: dict[int, float] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    def values(self, name: str) -> list[float]:
-        """The cell's metric for each turn of a contestant."""
-        return [float(getattr(turn, self.cell.metric)) for turn in self.turns[name]]
-
-    def comparison(self, peer: str) -> Comparison:
-        """Ours with a peer."""
-        return compare(self.values("pgdyno"), self.values(peer))
+# Which -j is pgbench's best shows at once, or does not matter.
+THREADS_TRIAL = Lengths(pairs=2, warmup_s=1, duration_s=2)
 
 
 @click.command()
 @click.option("--pairs", default=4, show_default=True, help="Rounds of each cell.")
-@click.option("--seconds", default=10, show_default=True, help="Length of a measurement.")
-@click.option("--warmup", default=3, show_default=True, help="Seconds of warm-up before it.")
+@click.option("--seconds", default=5, show_default=True, help="Length of a measurement.")
+@click.option("--warmup", default=2, show_default=True, help="Seconds of warm-up before it.")
 @click.option("--scale", default=64, show_default=True, help="Of pgbench's tables.")
 @click.option("--users", default=500_000, show_default=True, help="Of userlogin.")
 @click.option("--cells", multiple=True, help="Only cells of these names; * and ? stand for more.")
@@ -96,9 +84,9 @@ def main(*, cells: tuple[str, ...], quick: bool, output: Path, **options: Any) -
     sizes = Sizes(scale=options["scale"], users=options["users"], pg=options["pg"])
     with contextlib.ExitStack() as stack:
         bench = Bench(Arena(sizes, stack), lengths, sizes)
-        for cell in wanted:
-            bench.hold(cell)
-            bench.write(output)
+        for number, cell in enumerate(wanted, start=1):
+            click.echo(f"{cell.name}: cell {number} of {len(wanted)}", err=True)
+            bench.hold(cell, output)
     print_whole(bench.table())
     for name, why in bench.absent().items():
         click.echo(f"skipped: {name}: {why}")
@@ -135,8 +123,8 @@ class Bench:
         """Peers that cannot take part, and why."""
         return {each.name: why for each in self._all if (why := each.missing()) is not None}
 
-    def hold(self, cell: Cell) -> None:
-        """All rounds of a cell."""
+    def hold(self, cell: Cell, output: Path) -> None:
+        """All rounds of a cell; what there is is written after each."""
         place = self._arena.place(cell)
         outcome = Outcome(cell=cell)
         self._outcomes.append(outcome)
@@ -165,12 +153,21 @@ class Bench:
                 outcome.turns.setdefault(each.name, []).append(turn)
                 value = getattr(turn, cell.metric)
                 click.echo(f"{cell.name} {each.name}: {value:,.2f}", err=True)
+            self.write(output)
 
-    def _turn(self, each: Contestant, cell: Cell, place: Place, threads: int) -> Turn:
+    def _turn(
+        self,
+        each: Contestant,
+        cell: Cell,
+        place: Place,
+        threads: int,
+        lengths: Lengths | None = None,
+    ) -> Turn:
+        lengths = lengths or self._lengths
         logged_share = 0.0
         tried = self._best.get((cell.workload, cell.clients))
         if cell.metric == "p99_us" and tried:
-            expected = max(tried.values()) * self._lengths.duration_s
+            expected = max(tried.values()) * lengths.duration_s
             logged_share = min(1.0, round(LOGGED_WANTED / expected, 3))
         self._arena.settle(place)
         return each.turn(
@@ -180,9 +177,10 @@ class Bench:
                 password=place.password,
                 clients=cell.clients,
                 threads=threads,
-                warmup_s=self._lengths.warmup_s,
-                duration_s=self._lengths.duration_s,
+                warmup_s=lengths.warmup_s,
+                duration_s=lengths.duration_s,
                 logged_share=logged_share,
+                cpus=self._arena.client_cpus(cell),
             )
         )
 
@@ -194,7 +192,7 @@ class Bench:
         if key not in self._best:
             seen: dict[int, list[float]] = {}
             for threads in (*THREADS_TRIED, *reversed(THREADS_TRIED)):
-                turn = self._turn(self._pgbench, cell, place, threads)
+                turn = self._turn(self._pgbench, cell, place, threads, THREADS_TRIAL)
                 seen.setdefault(threads, []).append(turn.throughput_per_s)
             self._best[key] = {each: statistics.fmean(values) for each, values in seen.items()}
         outcome.tried = self._best[key]
@@ -202,15 +200,13 @@ class Bench:
 
     def table(self) -> Table:
         """Medians, ranges, ratios and bars."""
-        table = Table(
-            box=None, title=f"median (range) of {self._lengths.pairs} turns each; no side pinned"
-        )
+        table = Table(box=None, title=f"median (range) of {self._lengths.pairs} turns each")
         for column in ("cell", "metric", "ours", "peer", "peer's", "ratio (95 %)", "bar", ""):
             table.add_column(column)
         for outcome in self._outcomes:
             for peer, bar in outcome.cell.bars.items():
                 if peer in outcome.turns:
-                    table.add_row(*_row(outcome, peer, bar))
+                    table.add_row(*table_row(outcome, peer, bar))
         return table
 
     def write(self, file: Path) -> None:
@@ -239,74 +235,10 @@ class Bench:
                 "cpu": "user + sys of the whole process / all its transactions",
                 "p99": f"pgbench: its log, sampled for {LOGGED_WANTED}; ours: histogram of all",
                 "interval": "95 %, Student's t on logarithms of the ratios of pairs",
-                "pinning": "none",
+                "pinning": "null server and its clients: a CPU each; otherwise none",
             },
-            "cells": [_cell_document(outcome) for outcome in self._outcomes],
+            "cells": [cell_document(outcome) for outcome in self._outcomes],
         }
-
-
-def _row(outcome: Outcome, peer: str, bar: Bar | None) -> tuple[str, ...]:
-    found = outcome.comparison(peer)
-    threads = {name: turns[0].threads for name, turns in outcome.turns.items()}
-    return (
-        outcome.cell.name,
-        METRIC_TITLES[outcome.cell.metric],
-        f"{_spread(outcome.values('pgdyno'))} -j {threads['pgdyno']}",
-        peer,
-        f"{_spread(outcome.values(peer))} -j {threads[peer]}",
-        f"{found.ratio:.3f} ({found.low:.3f}–{found.high:.3f})",
-        "" if bar is None else str(bar),
-        "" if bar is None else bar.judge(found),
-    )
-
-
-def _spread(values: list[float]) -> str:
-    digits = 2 if max(values) < 1000 else 0
-    middle, low, high = statistics.median(values), min(values), max(values)
-    return f"{middle:,.{digits}f} ({low:,.{digits}f}–{high:,.{digits}f})"
-
-
-def _cell_document(outcome: Outcome) -> dict[str, Any]:
-    turns = {
-        name: [
-            {
-                "throughput_per_s": turn.throughput_per_s,
-                "transactions": turn.transactions,
-                "failed": turn.failed,
-                "cpu_s": turn.cpu_s,
-                "cpu_us": turn.cpu_us,
-                "threads": turn.threads,
-                "p99_us": turn.p99_us,
-                "measurement_cpu_us": turn.measurement_cpu_us,
-            }
-            for turn in all_turns
-        ]
-        for name, all_turns in outcome.turns.items()
-    }
-    ratios = {}
-    for peer, bar in outcome.cell.bars.items():
-        if peer in outcome.turns:
-            found = outcome.comparison(peer)
-            ratios[peer] = {
-                "ratio": found.ratio,
-                "low": found.low,
-                "high": found.high,
-                "pairs": found.pairs,
-                "bar": None if bar is None else str(bar),
-                "judgement": None if bar is None else bar.judge(found),
-            }
-    return {
-        "name": outcome.cell.name,
-        "workload": outcome.cell.workload,
-        "server": outcome.cell.server,
-        "transport": outcome.cell.transport,
-        "clients": outcome.cell.clients,
-        "metric": outcome.cell.metric,
-        "pgbench_threads_tried_tps": outcome.tried,
-        "left_out": outcome.left_out,
-        "turns": turns,
-        "ratios": ratios,
-    }
 
 
 if __name__ == "__main__":

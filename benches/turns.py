@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class Task:
     """What every contestant of a cell does. `threads` 0: by the contestant's own rule.
 
     `logged_share` above 0: percentiles are wanted, so a contestant that can only log its times logs
-    this share of them.
+    this share of them. `cpus`: where the contestant may run; empty: anywhere.
     """
 
     workload: ResolvedWorkload
@@ -33,6 +34,7 @@ class Task:
     warmup_s: int
     duration_s: int
     logged_share: float = 0.0
+    cpus: tuple[int, ...] = ()
 
     @property
     def deadline_s(self) -> float:
@@ -45,14 +47,15 @@ class Turn:
     """What a contestant did in one turn.
 
     `cpu_us` is user and kernel time of its whole process over all its transactions, warm-up and
-    connecting included: the same for everybody. `measurement_cpu_us` is what only ours can tell,
-    its own account of the measurement alone.
+    connecting included: the same for everybody. `wall_s` is how long that process ran.
+    `measurement_cpu_us` is what only ours can tell, its own account of the measurement alone.
     """
 
     throughput_per_s: float
     transactions: int
     failed: int
     cpu_s: float
+    wall_s: float
     threads: int
     p99_us: float | None = None
     measurement_cpu_us: float | None = None
@@ -66,6 +69,11 @@ class Turn:
     def per_core_per_s(self) -> float:
         """Transactions in one second of the contestant's CPU time."""
         return self.transactions / self.cpu_s
+
+    @property
+    def cores(self) -> float:
+        """CPUs it used on average: near 1 on one CPU of its own, it was the limit."""
+        return self.cpu_s / self.wall_s
 
 
 class Contestant(Protocol):
@@ -95,27 +103,28 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a process ended, and its CPU time with that of its own children."""
+    """How a process ended, how long it ran, and its CPU time with that of its own children."""
 
     output: str
     error: str
     cpu_s: float
+    wall_s: float
 
 
-def run(
-    words: Sequence[str], environment: Mapping[str, str], folder: Path, deadline_s: float
-) -> Ended:
-    """Run a process to its end; raises `PgdynoError` when it fails or takes too long."""
+def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, task: Task) -> Ended:
+    """Run a task's process to its end; raises `PgdynoError` when it fails or takes too long."""
+    pinned = ["taskset", "-c", ",".join(map(str, task.cpus))] if task.cpus else []
+    began_s = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error:
         process = subprocess.Popen(
-            words,
+            [*pinned, *words],
             stdout=output,
             stderr=error,
             env={**os.environ, **environment},
             cwd=folder,
             start_new_session=True,
         )
-        killer = threading.Timer(deadline_s, process.kill)
+        killer = threading.Timer(task.deadline_s, process.kill)
         killer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
@@ -132,6 +141,7 @@ def run(
             output=output.read().decode(errors="replace"),
             error=error.read().decode(errors="replace"),
             cpu_s=usage.ru_utime + usage.ru_stime,
+            wall_s=time.monotonic() - began_s,
         )
     if process.returncode != 0:
         lines = (told.error.strip() or told.output.strip()).splitlines()
