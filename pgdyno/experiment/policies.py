@@ -83,23 +83,17 @@ def past_of(trial: Trial, values: Mapping[str, float] | None = None) -> Past:
     )
 
 
-def next_step(
-    experiment: Experiment,
-    past: Sequence[Past],
-    *,
-    earlier: int = 0,
-    expected_s: Mapping[str, float] | None = None,
-) -> Next | Stop:
+def next_step(experiment: Experiment, past: Sequence[Past], *, earlier: int = 0) -> Next | Stop:
     """What comes after `past`, by the experiment's own policy.
 
     `earlier`: how many of `past` ran before this sitting (a resumed experiment); their failures are
-    forgiven. `expected_s`: variant → seconds of a trial, for a budget as long as none was measured.
+    forgiven.
     """
     order = trial_order(experiment)
     completed = {(each.block, each.variant) for each in past if each.completed}
     for block, name in order:
         begins = not any(each.block == block for each in past)
-        if begins and (stop := _enough(experiment, past, block, expected_s or {})):
+        if begins and (stop := _enough(experiment, past, block)):
             return stop
         if (block, name) in completed:
             continue
@@ -108,6 +102,9 @@ def next_step(
         variant = next(each for each in experiment.variants if each.name == name)
         number = max((each.number for each in past), default=0) + 1
         return Next(number=number, variant=_seeded(variant, block), block=block)
+    if experiment.stopping.policy == "precision":
+        most = f"{blocks_at_most(experiment)} blocks are done, the most allowed"
+        return _precise(experiment, past) or Stop(reason=f"{most}, without the precision")
     return Stop(reason=f"all {len(completed)} trials are done")
 
 
@@ -145,21 +142,15 @@ def complete_blocks(experiment: Experiment, past: Sequence[Past]) -> tuple[int, 
     return tuple(block for block in blocks if all((block, name) in done for name in names))
 
 
-def _enough(
-    experiment: Experiment, past: Sequence[Past], block: int, expected_s: Mapping[str, float]
-) -> Stop | None:
+def _enough(experiment: Experiment, past: Sequence[Past], block: int) -> Stop | None:
     """Whether the policy wants no further block; asked only where one would begin."""
     stopping = experiment.stopping
     if block <= stopping.replicates:
         return None
-    if stopping.policy == "precision" and stopping.precision is not None:
-        widths = half_widths(experiment, _first_response(experiment, past))
-        if is_reached(list(widths.values()), stopping.precision):
-            worst = max(width or 0.0 for width in widths.values())
-            return Stop(reason=f"every effect is known to ± {worst:.2%} after {block - 1} blocks")
+    if stopping.policy == "precision":
+        return _precise(experiment, past)
     if stopping.policy == "budget" and stopping.budget_s is not None:
-        used_s = sum(each.duration_s for each in past)
-        next_s = block_s(experiment, past, expected_s)
+        used_s, next_s = sum(each.duration_s for each in past), block_s(experiment, past)
         if used_s + next_s > stopping.budget_s:
             blocks = len(complete_blocks(experiment, past))
             return Stop(
@@ -169,27 +160,27 @@ def _enough(
     return None
 
 
-def block_s(experiment: Experiment, past: Sequence[Past], expected_s: Mapping[str, float]) -> float:
+def _precise(experiment: Experiment, past: Sequence[Past]) -> Stop | None:
+    """A stop where every effect is known as well as was asked for."""
+    widths = list(half_widths(experiment, _first_response(experiment, past)).values())
+    precision = experiment.stopping.precision
+    if precision is None or not is_reached(widths, precision):
+        return None
+    worst = max(width or 0.0 for width in widths)
+    blocks = len(complete_blocks(experiment, past))
+    return Stop(reason=f"every effect is known to ± {worst:.2%} after {blocks} blocks")
+
+
+def block_s(experiment: Experiment, past: Sequence[Past]) -> float:
     """Seconds that one more block takes: what each variant's last completed trial took.
 
-    The last one and not the mean, for a first trial also loads data. A variant without any counts
-    as `expected_s` says; without that as nothing.
+    The last one and not the mean, for a first trial also loads data.
     """
     total_s = 0.0
     for variant in experiment.variants:
         own = [each for each in past if each.variant == variant.name and each.completed]
-        total_s += own[-1].duration_s if own else expected_s.get(variant.name, 0.0)
+        total_s += own[-1].duration_s if own else 0.0
     return total_s
-
-
-def _first_response(experiment: Experiment, past: Sequence[Past]) -> dict[str, dict[int, float]]:
-    """Variant → block → value of the response that decides about precision."""
-    name = experiment.responses[0].metric
-    values: dict[str, dict[int, float]] = {}
-    for each in past:
-        if each.completed and name in each.values:
-            values.setdefault(each.variant, {})[each.block] = each.values[name]
-    return values
 
 
 def _hopeless(past: Sequence[Past], now: Sequence[Past], block: int, name: str) -> Stop | None:
@@ -202,6 +193,16 @@ def _hopeless(past: Sequence[Past], now: Sequence[Past], block: int, name: str) 
     if failures and not ever:
         return Stop(reason=f"variant '{name}' failed before it ever completed", failed=True)
     return None
+
+
+def _first_response(experiment: Experiment, past: Sequence[Past]) -> dict[str, dict[int, float]]:
+    """Variant → block → value of the response that decides about precision."""
+    name = experiment.responses[0].metric
+    values: dict[str, dict[int, float]] = {}
+    for each in past:
+        if each.completed and name in each.values:
+            values.setdefault(each.variant, {})[each.block] = each.values[name]
+    return values
 
 
 def _seeded(variant: Variant, block: int) -> Variant:

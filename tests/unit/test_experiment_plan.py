@@ -246,6 +246,7 @@ def test_precision_stops_as_soon_as_effects_are_known_well_enough(
         )  # fmt: skip
     assert isinstance(step, Stop) and not step.failed
     assert least <= len(past) / 2 <= most
+    assert ("without the precision" in step.reason) == (len(past) == 80), step.reason
     values: dict[str, dict[int, float]] = {"plain": {}, "b": {}}
     for each in past:
         values[each.variant][each.block] = each.values["throughput_per_s"]
