@@ -135,7 +135,7 @@ def _trials(plan: ExperimentPlan) -> Table:
             str(trial.block) if trial.block != last else "",
             trial.variant,
             _redo(trial),
-            format_duration_s(trial.begins_s),
+            format_duration_s(trial.begins_s) if trial.begins_s else "0 s",
             format_duration_s(trial.takes_s),
         )
         last = trial.block
