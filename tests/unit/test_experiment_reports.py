@@ -86,7 +86,7 @@ trial  block  variant            redo      begins at       takes
     4      2  commit=on          run      4 min 15 s  1 min 20 s
 """
     ), rest
-    assert "18 trials in 6 blocks, about 23 min 4" in text
+    assert "18 trials in 6 blocks, about 23 min 50 s" in text
     assert "it can decide: the smallest p of 6 blocks is 0.031, 0.05 is wanted" in text
     assert "finds a difference of 2.1 %" in text.replace("\n", " ")
     assert all(len(line) <= 80 for line in text.splitlines())
