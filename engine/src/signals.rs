@@ -49,6 +49,20 @@ pub fn watch(signals: &[c_int], told: impl Fn(c_int) + Send + 'static) -> io::Re
         .map(drop)
 }
 
+/// End as a program that Ctrl-C ends: a shell that sees it so stops its script, too.
+pub fn end_by_interrupt() -> ! {
+    // SAFETY: the set is a variable of ours, filled before it is used; the signal number is valid.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGINT);
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::raise(libc::SIGINT);
+    }
+    std::process::exit(128 + libc::SIGINT)
+}
+
 fn set_of(signals: &[c_int]) -> libc::sigset_t {
     // SAFETY: sigset_t is plain data, filled by the calls below; the signal numbers are valid.
     unsafe {

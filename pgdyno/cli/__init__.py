@@ -18,6 +18,7 @@ from pgdyno.cli.calibrate import calibrate_command
 from pgdyno.cli.compare import compare
 from pgdyno.cli.experiment import experiment
 from pgdyno.cli.list import list_command
+from pgdyno.cli.pgbench import pgbench
 from pgdyno.cli.prune import prune
 from pgdyno.cli.report import report
 from pgdyno.cli.rerun import rerun
@@ -41,7 +42,7 @@ def cli() -> None:
 _COMMANDS = (
     *(run, ab, rerun, list_command, show, report, tag, prune, workloads, servers),
     experiment,
-    *(compare, calibrate_command),
+    *(compare, calibrate_command, pgbench),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

@@ -2,7 +2,7 @@
 //! last one transaction; starts that come too late count as its own.
 
 use super::rules::{AfterError, Happening, Rules, SessionUse, Spot, Tried};
-use super::{Client, Context, Next, State};
+use super::{Client, Context, Next, Seeking, State};
 use crate::history::SkippedRecord;
 use crate::outcome::{FailureClass, TransactionOutcome};
 use crate::plan::Protocol;
@@ -14,7 +14,9 @@ impl Client {
     fn spot(&self) -> Spot {
         let statement = match self.state {
             State::Waiting(statement) | State::Sleeping(statement) => Some(statement),
-            _ => self.transaction.and_then(|transaction| transaction.failed_at),
+            _ => self
+                .transaction
+                .and_then(|transaction| transaction.failed_at),
         };
         Spot {
             client: self.number,
@@ -87,7 +89,9 @@ impl Client {
             transaction.failed_at.get_or_insert(spot.statement);
         }
         let sent = self.outgoing.expects().is_some();
-        let text = sent.then(|| self.sent_text(spot.statement, context)).flatten();
+        let text = sent
+            .then(|| self.sent_text(spot.statement, context))
+            .flatten();
         let happening = match parsing {
             _ if passes && !fatal && !rolling_back => Happening::Failed(error, text.as_deref()),
             Some(statement) if self.outgoing.protocol() == Protocol::Prepared => {
@@ -105,7 +109,9 @@ impl Client {
     /// The text of a statement, where the server's positions point into it.
     fn sent_text(&self, statement: StatementId, context: &Context) -> Option<String> {
         match self.outgoing.protocol() {
-            Protocol::Simple => Some(String::from_utf8_lossy(self.program.sent_text()).into_owned()),
+            Protocol::Simple => {
+                Some(String::from_utf8_lossy(self.program.sent_text()).into_owned())
+            }
             Protocol::Extended => Some(context.statements.definition(statement).sql.clone()),
             Protocol::Prepared => None,
         }
@@ -215,8 +221,7 @@ impl Client {
     /// Close the session in good order and open another.
     pub(super) fn renew(&mut self, context: &mut Context, now_ns: u64) -> Next {
         self.state = State::Closed;
-        self.renewing = true;
-        self.reconnecting = true;
+        self.seeking = Seeking::Renewal;
         context.books.session_closed(now_ns);
         Next::Renew
     }

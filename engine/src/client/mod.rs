@@ -115,6 +115,18 @@ enum Answer {
     Failed,
 }
 
+/// Whether a client wants another session, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Seeking {
+    /// It does not.
+    #[default]
+    No,
+    /// It lost one.
+    Lost,
+    /// Each transaction has its own.
+    Renewal,
+}
+
 /// Looks after a request that may take no longer than the plan says.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
@@ -165,10 +177,8 @@ pub struct Client {
     told_why: bool,
     /// No transaction is started any more.
     done: bool,
-    /// It has no session and wants one again.
-    reconnecting: bool,
-    /// It does because each transaction has its own.
-    renewing: bool,
+    /// Whether it has no session and wants another.
+    seeking: Seeking,
     /// The transaction type of the next start, where it is known already.
     chosen: Option<usize>,
     /// Tries of transactions since the client began.
@@ -210,8 +220,7 @@ impl Client {
             last_words: None,
             told_why: false,
             done: false,
-            reconnecting: false,
-            renewing: false,
+            seeking: Seeking::No,
             chosen: None,
             tries_begun: 0,
             watch: Watch::default(),
@@ -341,7 +350,7 @@ impl Client {
 
     /// Whether it will never do anything again (but keeps its connection until the end).
     pub fn is_done(&self) -> bool {
-        (matches!(self.state, State::Closed) && !self.reconnecting)
+        (matches!(self.state, State::Closed) && self.seeking == Seeking::No)
             || (self.done && self.transaction.is_none())
     }
 

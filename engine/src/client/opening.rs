@@ -1,6 +1,6 @@
 //! A client's session being opened: encryption, start-up, and in one session of the load the settings it runs under.
 
-use super::{Answer, Client, Context, Next, Opening, State, Watch};
+use super::{Answer, Client, Context, Next, Opening, Seeking, State, Watch};
 use crate::destination::Destination;
 use crate::outcome::CommitCount;
 use crate::route::{Attempt, AttemptFailure};
@@ -226,7 +226,7 @@ impl Client {
     /// Ask for the setting at `index`; after the last one the client is ready.
     fn ask(&mut self, index: usize, context: &Context) -> Next {
         match context.session_settings.get(index) {
-            Some(name) if self.number == 0 && !self.reconnecting => {
+            Some(name) if self.number == 0 && self.seeking == Seeking::No => {
                 let quoted = name.replace('\'', "''");
                 self.outgoing.own_query(&format!(
                     "SELECT pg_catalog.current_setting('{quoted}', true)"

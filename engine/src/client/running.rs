@@ -249,7 +249,8 @@ impl Client {
 
     /// One command of a statement ended. In the extended protocol that ends the statement, too.
     fn command_complete(&mut self, tag: &[u8], context: &mut Context) {
-        self.results += 1;
+        // Where statements are sent one by one, each has one result.
+        self.results += u32::from(self.outgoing.protocol() == crate::plan::Protocol::Simple);
         if !tag.is_empty() {
             self.commits.command(tag);
         }

@@ -2,7 +2,7 @@
 //! connection that is lost.
 
 use super::rules::Happening;
-use super::{Client, Context, Next, State, Transaction, Watch};
+use super::{Client, Context, Next, Seeking, State, Transaction, Watch};
 use crate::books::Again;
 use crate::history::TryEvent;
 use crate::outcome::{FailureClass, TransactionOutcome};
@@ -144,8 +144,8 @@ impl Client {
             return Next::Close;
         }
         context.books.session_lost(now_ns);
-        self.reconnecting = context.limits.reconnect && !self.done;
-        if self.reconnecting {
+        if context.limits.reconnect && !self.done {
+            self.seeking = Seeking::Lost;
             return Next::Reconnect;
         }
         self.done = true;
@@ -154,8 +154,7 @@ impl Client {
 
     /// The session is open, perhaps in place of one that was lost.
     pub(super) fn opened(&mut self, context: &mut Context, now_ns: u64) {
-        let renewed = std::mem::take(&mut self.renewing);
-        let again = std::mem::replace(&mut self.reconnecting, false) && !renewed;
+        let again = std::mem::take(&mut self.seeking) == Seeking::Lost;
         context
             .books
             .session_opened(now_ns, if again { Again::Yes } else { Again::No });
@@ -164,7 +163,7 @@ impl Client {
     /// It connects no more.
     pub fn give_up(&mut self) {
         self.state = State::Closed;
-        self.reconnecting = false;
+        self.seeking = Seeking::No;
         self.done = true;
     }
 

@@ -70,11 +70,12 @@ impl ScriptLanguage {
         let mut scripts = Vec::new();
         let mut statements = Vec::new();
         for (index, kind) in plan.transaction_types.iter().enumerate() {
-            let parsed =
-                parse_script(&kind.source, &kind.script, &mut names, strictness).and_then(|commands| {
+            let parsed = parse_script(&kind.source, &kind.script, &mut names, strictness).and_then(
+                |commands| {
                     let commands = (commands, strictness);
                     check_protocol(plan.protocol, commands, &kind.source, &kind.script)
-                });
+                },
+            );
             match parsed {
                 Ok(commands) => {
                     let first = StatementId(statements.len() as u32);

@@ -23,9 +23,11 @@ fn command_line(words: &[Word], variables: &Variables) -> Result<String, String>
             Word::Literal(text) => line.extend_from_slice(text.as_bytes()),
             Word::Variable(slot) => {
                 if !variables.append_text(*slot, &mut line) {
+                    let name = variables.names().name(*slot);
+                    let program = String::from_utf8_lossy(&line);
                     return Err(format!(
-                        "undefined variable \":{}\"",
-                        variables.names().name(*slot)
+                        "{}: undefined variable \":{name}\"",
+                        first(&program)
                     ));
                 }
             }
@@ -68,13 +70,10 @@ pub fn integer(words: &[Word], variables: &Variables) -> Result<i64, String> {
         .arg(&line)
         .stderr(Stdio::inherit())
         .output();
-    let output =
-        output.map_err(|_| format!("{}: could not launch shell command", first(&line)))?;
+    let output = output.map_err(|_| format!("{}: could not launch shell command", first(&line)))?;
     if output.stdout.is_empty() {
         let program = first(&line);
-        return Err(format!(
-            "{program}: could not read result of shell command"
-        ));
+        return Err(format!("{program}: could not read result of shell command"));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let answer = text.lines().next().unwrap_or_default().trim();

@@ -67,7 +67,8 @@ pub fn read(words: &[String], voice: &Voice, called: &str) -> Result<Options, St
     let (emulation, chosen) = chosen_emulation(words, voice)?;
     let environment = std::env::var("PGBENCH_RANDOM_SEED").ok();
     let seed = seed::seed(environment.as_deref(), voice).inspect_err(|_| {
-        voice.error("error while setting random seed from PGBENCH_RANDOM_SEED environment variable");
+        voice
+            .error("error while setting random seed from PGBENCH_RANDOM_SEED environment variable");
     })?;
     let table = table::options(emulation, chosen);
     let known: Vec<_> = table.iter().map(|(known, _)| *known).collect();
@@ -406,7 +407,8 @@ impl Given {
         }
         if let Some(step) = value.chars().find(|&step| !INIT_STEPS.contains(step)) {
             voice.error(&format!("unrecognized initialization step \"{step}\""));
-            voice.detail(&format!("Allowed step characters are: \"{INIT_STEPS}\"."));
+            let letters = INIT_STEPS.trim();
+            voice.detail(&format!("Allowed step characters are: \"{letters}\"."));
             return Err(Stop::Failed);
         }
         self.steps = Some(value.to_owned());

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use super::connecting::{Arrival, arrive};
+use super::advice::advice;
+use super::connecting::{Arrival, Place, arrive};
 use super::json::{self, Ending};
 use super::log::Log;
 use super::options::{Length, Options, Switch};
@@ -28,6 +29,7 @@ use crate::program::Language;
 use crate::results::{Outcome, Summary};
 use crate::script::language::ScriptLanguage;
 use crate::statements::Statements;
+use crate::wire::target::Address;
 
 /// A client was aborted.
 const ABORTED: u8 = 2;
@@ -51,6 +53,9 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
     let Arrival { place, mut session } = arrival;
     let tables = prepare(options, &mut session, &place.database, voice)?;
     drop(session);
+    if options.has(Switch::Debug) {
+        tell_place(options, &place, voice);
+    }
     let plan = plan(options, tables.scale);
     let language = compile(&plan, options, voice)?;
     let log = open_log(options, &language, voice)?;
@@ -81,6 +86,28 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
         (language.as_ref(), &teller, &intervals),
         voice,
     )
+}
+
+/// Where the run leads, for `--debug`.
+fn tell_place(options: &Options, place: &Place, voice: &Voice) {
+    let hosts = &place.destination.target.hosts;
+    let (host, port) = match hosts.first().map(|host| &host.address) {
+        Some(Address::Tcp(host, port)) => (host.clone(), port.to_string()),
+        Some(Address::Unix(path)) => {
+            let folder = path.parent().unwrap_or(path).display().to_string();
+            let port = path.extension().unwrap_or_default().to_string_lossy();
+            (folder, port.into_owned())
+        }
+        None => Default::default(),
+    };
+    let length = match options.length {
+        Length::Transactions(count) => format!("nxacts: {count}"),
+        Length::Seconds(seconds) => format!("duration: {seconds}"),
+    };
+    voice.debug(&format!(
+        "pghost: {host} pgport: {port} nclients: {} {length} dbName: {}",
+        options.clients, place.database
+    ));
 }
 
 /// Judge a run and report it.
@@ -137,6 +164,12 @@ fn conclude(
     };
     if !write_json(&reported, &results, intervals, ending, voice) {
         return Ok(COULD_NOT);
+    }
+    if options.has(Switch::Advise)
+        && let Some((message, hint)) = advice(summary, options.jobs, results.bench_us)
+    {
+        voice.warning(&message);
+        voice.hint(hint);
     }
     if teller.aborted() > 0 {
         voice.error("Run was aborted; the above results are incomplete.");

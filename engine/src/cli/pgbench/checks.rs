@@ -45,7 +45,11 @@ pub fn complete(mut given: Given, others: &[String], voice: &Voice) -> Result<Op
         let script = builtin::find("tpcb-like", voice)?;
         given.options.scripts.push(scripts::of_builtin(&script, 1));
     }
-    let no_weight = given.options.scripts.iter().all(|script| script.weight == 0);
+    let no_weight = given
+        .options
+        .scripts
+        .iter()
+        .all(|script| script.weight == 0);
     if no_weight && !given.initialize {
         return Err(told("total script weight must not be zero".to_owned()));
     }

@@ -157,7 +157,10 @@ pub fn open(destination: &Destination) -> Result<Session, String> {
 pub fn failed_at(address: &Address) -> String {
     match address {
         Address::Unix(path) => {
-            format!("connection to server on socket \"{}\" failed:", path.display())
+            format!(
+                "connection to server on socket \"{}\" failed:",
+                path.display()
+            )
         }
         Address::Tcp(host, port) => {
             let number = match host.parse::<IpAddr>() {

@@ -7,8 +7,11 @@
 //!
 //! `docs/pgbench.md` says where it differs from the stock program on purpose.
 
+mod advice;
 mod aggregate;
 mod arguments;
+#[cfg(test)]
+mod argument_tests;
 mod benchmark;
 mod builtin;
 mod checks;
@@ -41,7 +44,7 @@ use options::{InitOptions, Options};
 use stop::Stop;
 use voice::Voice;
 
-use super::DONE;
+use super::{DONE, INTERRUPTED};
 
 /// Be pgbench: `called` is the name it goes by in messages. The exit status: 0 done, 1 could not, 2 a client aborted.
 pub fn main(called: &str, words: &[&str]) -> u8 {
@@ -63,7 +66,11 @@ pub fn main(called: &str, words: &[&str]) -> u8 {
         Some(init) => initialize(&options, init, &voice).map(|()| DONE),
         None => benchmark::run(&options, &voice),
     });
-    done.unwrap_or_else(Stop::status)
+    let status = done.unwrap_or_else(Stop::status);
+    if status == INTERRUPTED {
+        crate::signals::end_by_interrupt();
+    }
+    status
 }
 
 /// `-i`. The first session is kept for the first who wants one; it has asked for the password, if anybody had to.

@@ -19,7 +19,10 @@ pub fn whole(text: &str, option: &str, least: i64, greatest: i64) -> Result<i64,
 pub fn prefix_integer(text: &str) -> (Option<i64>, &str) {
     let start = text.trim_start_matches(is_space);
     let signed = start.strip_prefix(['+', '-']).unwrap_or(start);
-    let digits = signed.len() - signed.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let digits = signed.len()
+        - signed
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .len();
     if digits == 0 {
         return (Some(0), text);
     }

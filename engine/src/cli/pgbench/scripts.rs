@@ -30,12 +30,18 @@ pub fn of_file(name: &str, weight: u32) -> Result<Script, String> {
         io::stdin().read_to_end(&mut bytes)
     } else {
         let mut file = File::open(name).map_err(|error| {
-            format!("could not open file \"{name}\": {}", crate::reactor::reason(&error))
+            format!(
+                "could not open file \"{name}\": {}",
+                crate::reactor::reason(&error)
+            )
         })?;
         file.read_to_end(&mut bytes)
     };
     read.map_err(|error| {
-        format!("could not read file \"{name}\": {}", crate::reactor::reason(&error))
+        format!(
+            "could not read file \"{name}\": {}",
+            crate::reactor::reason(&error)
+        )
     })?;
     let text = String::from_utf8(bytes)
         .map_err(|_| format!("could not read file \"{name}\": it is not valid UTF-8"))?;
@@ -82,7 +88,10 @@ mod tests {
             ("a@one", "invalid weight specification: @one"),
             ("a@", "invalid weight specification: @"),
             ("a@1x", "invalid weight specification: @1x"),
-            ("a@-1", "weight specification out of range (0 .. 2147483647): -1"),
+            (
+                "a@-1",
+                "weight specification out of range (0 .. 2147483647): -1",
+            ),
             (
                 "a@2147483648",
                 "weight specification out of range (0 .. 2147483647): 2147483648",

@@ -14,7 +14,7 @@ pub fn seed(word: Option<&str>, voice: &Voice) -> Result<u64, Stop> {
             voice.error("could not generate random seed");
             Stop::Failed
         })?,
-        Some(number) => number.trim_start().parse().map_err(|_| {
+        Some(number) => whole(number.trim_start()).ok_or_else(|| {
             voice.error(&format!("unrecognized random seed option \"{number}\""));
             voice.detail("Expecting an unsigned integer, \"time\" or \"rand\".");
             Stop::Failed
@@ -26,9 +26,17 @@ pub fn seed(word: Option<&str>, voice: &Voice) -> Result<u64, Stop> {
     Ok(seed)
 }
 
+/// A number of 64 bits; as C reads it, a minus counts down from 2^64.
+fn whole(text: &str) -> Option<u64> {
+    match text.strip_prefix('-') {
+        Some(digits) if digits.starts_with('+') => None,
+        Some(digits) => digits.parse().ok().map(u64::wrapping_neg),
+        None => text.parse().ok(),
+    }
+}
+
 fn time_us() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_micros() as u64)
+    crate::clock::anchor().wall_unix_ns / 1_000
 }
 
 fn strong() -> Option<u64> {
@@ -47,7 +55,8 @@ mod tests {
         let voice = Voice::new("pgbench");
         assert_eq!(Ok(5432), seed(Some("5432"), &voice));
         assert_eq!(Ok(u64::MAX), seed(Some("18446744073709551615"), &voice));
-        for wrong in ["one", "", "1x", "18446744073709551616"] {
+        assert_eq!(Ok(u64::MAX), seed(Some("-1"), &voice));
+        for wrong in ["one", "", "1x", "-", "-+1", "18446744073709551616"] {
             assert_eq!(Err(Stop::Failed), seed(Some(wrong), &voice), "{wrong}");
         }
         assert!(seed(None, &voice).unwrap() > 1_700_000_000_000_000);

@@ -5,7 +5,10 @@ use super::getopt::{Known, Spelling, Takes};
 
 /// An option by what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "named as on the command line, where --help tells")]
+#[allow(
+    missing_docs,
+    reason = "named as on the command line, where --help tells"
+)]
 pub enum Meaning {
     Builtin,
     Client,
@@ -122,12 +125,7 @@ pub fn options(emulation: Emulation, chosen: bool) -> Vec<(Known, Meaning)> {
         ("json", "", VALUE, M::Json),
         ("hdr", "", VALUE, M::Hdr),
         ("reconnect", "", NONE, M::Reconnect),
-        (
-            "time-includes-connect",
-            "",
-            NONE,
-            M::TimeIncludesConnect,
-        ),
+        ("time-includes-connect", "", NONE, M::TimeIncludesConnect),
         ("advise", "", NONE, M::Advise),
     ];
     let d = match (emulation >= Emulation::V17, chosen) {

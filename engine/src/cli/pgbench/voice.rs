@@ -44,12 +44,16 @@ impl Voice {
         self.say("", message);
     }
 
-    /// `pgbench: debug: …`
+    /// `pgbench: …`, for `--debug`
     pub fn debug(&self, message: &str) {
-        self.say("debug: ", message);
+        self.say("", message);
     }
 
     fn say(&self, level: &str, message: &str) {
-        eprintln!("{}: {level}{}", self.program, message.trim_end_matches('\n'));
+        eprintln!(
+            "{}: {level}{}",
+            self.program,
+            message.trim_end_matches('\n')
+        );
     }
 }

@@ -52,6 +52,15 @@ impl Teller {
         definition.map_or(0, |definition| definition.number.saturating_sub(1))
     }
 
+    /// What pgbench calls a prepared statement: its number among the SQL commands of all scripts.
+    fn prepared_name(&self, spot: Spot) -> String {
+        let before = self.statements.iter().take(spot.statement.index());
+        let number = before
+            .filter(|definition| definition.kind == StatementKind::Sql)
+            .count();
+        format!("P_{number}")
+    }
+
     fn abort(&self, message: &str) {
         self.aborted.fetch_add(1, Ordering::Relaxed);
         self.voice.error(message);
@@ -80,8 +89,8 @@ impl Teller {
 
     fn ended_by_parse(&self, spot: Spot, error: &ServerError<'_>, sql: &str) {
         self.voice.error(&wording(error, Some(sql), Told::Error));
-        let name = spot.statement.index();
-        let message = format!("ERROR:  prepared statement \"P_{name}\" does not exist");
+        let name = self.prepared_name(spot);
+        let message = format!("ERROR:  prepared statement \"{name}\" does not exist");
         self.aborted_in(spot, &message);
     }
 
@@ -160,12 +169,27 @@ impl Teller {
         let definition = self.statements.get(spot.statement.index());
         let shown = match (text, self.protocol) {
             (Some(text), _) => String::from_utf8_lossy(text).into_owned(),
-            (None, Protocol::Prepared) => format!("P_{}", spot.statement.index()),
+            (None, Protocol::Prepared) => self.prepared_name(spot),
             (None, _) => definition.map_or(String::new(), |definition| definition.sql.clone()),
         };
         let message = format!("client {} sending {shown}", spot.client);
         self.voice.debug(&message);
     }
+}
+
+/// A backslash command as `--debug` tells it: without its expression.
+fn shown(label: &str) -> &str {
+    let words = match label.split_ascii_whitespace().next() {
+        Some("\\set") => 2,
+        Some("\\if" | "\\elif") => 1,
+        _ => return label,
+    };
+    let end = label
+        .match_indices(' ')
+        .map(|(at, _)| at)
+        .nth(words - 1)
+        .unwrap_or(label.len());
+    &label[..end]
 }
 
 impl Witness for Teller {
@@ -187,8 +211,9 @@ impl Witness for Teller {
             Happening::Executed => {
                 let definition = self.statements.get(spot.statement.index());
                 let label = definition.map_or("", |definition| definition.label.as_str());
+                let shown = shown(label);
                 self.voice
-                    .debug(&format!("client {client} executing {label}"));
+                    .debug(&format!("client {client} executing {shown}"));
             }
             Happening::Failed(error, sql) => {
                 if self.verbose {
