@@ -24,6 +24,10 @@ from pgdyno.stats.outliers import find_outliers
 from pgdyno.stats.verdict import Verdict, judge
 
 LEVEL = 0.95
+_COMMON = {
+    "stolen": "how little noise there is without the CPU time that the hypervisor took",
+    "other programs": "how little noise there is without the CPU time that other programs took",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,6 +331,7 @@ def _remarks(sides: Sequence[Side], asked: Asked) -> Iterator[str]:
                 f"{side.name} has one trial, and one trial is an anecdote: nothing is known about "
                 "how far a second one would differ"
             )
+    yield from _common_disturbances(sides)
     yield from _refused_percentiles(sides)
     unknown = dict.fromkeys(
         words for side in sides for each in side.readings for words in each.unknown
@@ -338,6 +343,18 @@ def _remarks(sides: Sequence[Side], asked: Asked) -> Iterator[str]:
             "the trials were not interleaved in blocks: whatever else changed between the two "
             "sides, such as the machine's temper, is in the difference"
         )
+
+
+def _common_disturbances(sides: Sequence[Side]) -> Iterator[str]:
+    """What happened during most of the trials: it explains no outlier, but the noise."""
+    readings = [each for side in sides for each in side.readings]
+    seen: dict[str, int] = {}
+    for each in readings:
+        for kind in {_kind(disturbance) for disturbance in each.disturbances}:
+            seen[kind] = seen.get(kind, 0) + 1
+    for kind, count in seen.items():
+        if count > len(readings) / 2 and kind in _COMMON:
+            yield f"{_COMMON[kind]} during {count} of {len(readings)} trials"
 
 
 def _refused_percentiles(sides: Sequence[Side]) -> Iterator[str]:

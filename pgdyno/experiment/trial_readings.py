@@ -317,7 +317,7 @@ def _script_words(plan: Plan | None) -> dict[str, str]:
     if plan is None:
         return {}
     scripts = [(each.name, each.weight, each.script) for each in plan.transaction_types]
-    digest = hashlib.sha256(json.dumps([scripts, dict(plan.variables)]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(scripts).encode()).hexdigest()
     return {"scripts and weights": digest[:8], "threads": str(plan.threads or "by rule")}
 
 

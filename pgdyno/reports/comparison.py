@@ -12,6 +12,7 @@ from rich.text import Text
 
 from pgdyno.calibration.noise import KeptNoise
 from pgdyno.experiment.comparing import Comparison, Finding, Pair
+from pgdyno.experiment.responses import Metric
 from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording as words
 from pgdyno.reports import wording
@@ -28,7 +29,10 @@ VERDICT_STYLES = {
 }
 _INDENT = 2
 _SIDES_ACROSS = 4
-_FIRST = 30
+_FIRST = 26
+_GAP = 2
+_METRICS_ACROSS = 3
+_OUTLIERS_SHOWN = 5
 
 
 def render_comparison(comparison: Comparison, console: Console, kept: tuple[str, ...] = ()) -> None:
@@ -41,7 +45,7 @@ def render_comparison(comparison: Comparison, console: Console, kept: tuple[str,
     _noise(console, comparison, kept)
     _figures(console, comparison)
     _list(console, "what differs", _differences(comparison))
-    _list(console, "outliers", [words.flagged_words(each) for each in comparison.flagged])
+    _list(console, "outliers", _outliers(comparison))
     _list(console, "not known", list(comparison.remarks))
 
 
@@ -86,34 +90,59 @@ def _figures(console: Console, comparison: Comparison) -> None:
     sides, metrics = comparison.sides, words.table_metrics(comparison)
     if not metrics or not any(side.readings for side in sides):
         return
-    across = len(sides) <= _SIDES_ACROSS
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    if across:
-        names = words.short_names([side.name for side in sides])
-        table.add_column("median of the trials", overflow="fold", min_width=_FIRST)
-        for side in sides:
-            table.add_column(Text(visible(names[side.name])), justify="right", overflow="fold")
-        table.add_row("trials", *(str(len(side.readings)) for side in sides))
-        table.add_row("durability class", *(words.class_words(side) for side in sides))
-        for metric in metrics:
-            unit = words.unit_words(metric)
-            name = f"{metric.words}, {unit}" if unit else metric.words
-            values = [words.median_words(side, metric) for side in sides]
-            table.add_row(name, *values)
-    else:
-        judged = metrics[: len(comparison.asked.responses)]
-        table.add_column("variant", overflow="fold")
-        table.add_column("trials", justify="right")
-        table.add_column("class")
-        for metric in judged:
-            unit = words.unit_words(metric)
-            title = f"{metric.words}, {unit}" if unit else metric.words
-            table.add_column(title, justify="right", overflow="fold")
-        for side in sides:
-            values = [words.median_words(side, metric) for metric in judged]
-            count = str(len(side.readings))
-            table.add_row(Text(visible(side.name)), count, words.class_words(side), *values)
-    console.print(Padding(table, (0, 0, 1, _INDENT)))
+    table = _across(comparison, metrics, console.width) if len(sides) <= _SIDES_ACROSS else None
+    console.print(Padding(table or _turned(comparison, metrics), (0, 0, 1, _INDENT)))
+
+
+def _across(comparison: Comparison, metrics: tuple[Metric, ...], width: int) -> Table | None:
+    """Metrics down and variants across; None where that is too wide."""
+    sides = comparison.sides
+    names = words.short_names([side.name for side in sides])
+    rows = [
+        ("trials", *(str(len(side.readings)) for side in sides)),
+        ("durability class", *(words.class_labels(side) for side in sides)),
+        *(
+            (_titled(metric), *(words.median_words(side, metric) for side in sides))
+            for metric in metrics
+        ),
+    ]
+    heads = ("median of the trials", *(visible(names[side.name]) for side in sides))
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    room = width - _INDENT - sum(each + _GAP for each in widths[1:])
+    if room < min(widths[0], _FIRST):
+        return None
+    table = _table()
+    table.add_column(heads[0], overflow="fold", width=min(widths[0], room))
+    for head in heads[1:]:
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _turned(comparison: Comparison, metrics: tuple[Metric, ...]) -> Table:
+    """Variants down, and of the metrics only those that are judged."""
+    table = _table()
+    table.add_column("median of the trials", overflow="fold")
+    table.add_column("trials", justify="right")
+    table.add_column("class")
+    judged = metrics[: max(1, min(len(comparison.asked.responses), _METRICS_ACROSS))]
+    for metric in judged:
+        table.add_column(_titled(metric), justify="right", overflow="fold")
+    for side in comparison.sides:
+        values = [words.median_words(side, metric) for metric in judged]
+        count = str(len(side.readings))
+        table.add_row(Text(visible(side.name)), count, words.class_labels(side), *values)
+    return table
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+
+
+def _titled(metric: Metric) -> str:
+    unit = words.unit_words(metric)
+    return f"{metric.words}, {unit}" if unit else metric.words
 
 
 def _differences(comparison: Comparison) -> list[str]:
@@ -123,6 +152,13 @@ def _differences(comparison: Comparison) -> list[str]:
         for pair in comparison.pairs
         for each in pair.comparability.differences
     ]
+
+
+def _outliers(comparison: Comparison) -> list[str]:
+    """The first few; the page has them all."""
+    sentences = [words.flagged_words(each) for each in comparison.flagged]
+    more = len(sentences) - _OUTLIERS_SHOWN
+    return [*sentences[:_OUTLIERS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _list(console: Console, name: str, sentences: list[str]) -> None:

@@ -126,6 +126,12 @@ def class_words(side: Side) -> str:
     return " or ".join(_class_words(label) for label in labels) or "not known"
 
 
+def class_labels(side: Side) -> str:
+    """As `class_words`, but short: `D2`, `D1 +unlogged`, `none`."""
+    labels = dict.fromkeys(each.circumstances.durability for each in side.readings)
+    return " or ".join(label or "not known" for label in labels) or "not known"
+
+
 def _class_words(label: str | None) -> str:
     if label is None:
         return "not known"

@@ -78,7 +78,8 @@ class Place:
         """Folders and ledger entries that a private server should have taken with it."""
         clusters = [path.name for path in self.folder.glob("pgdyno-*")]
         entries = [path.name for path in (self.folder / "state").rglob("*") if path.is_file()]
-        return clusters + [name for name in entries if name.endswith(".json")]
+        kept = ("noise.json", "calibration.json")
+        return clusters + [n for n in entries if n.endswith(".json") and n not in kept]
 
 
 def finish(process: subprocess.Popen[str], *, deadline_s: float = DEADLINE_S) -> Ended:
