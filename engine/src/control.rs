@@ -1,9 +1,13 @@
 //! A measurement from plan to summary: starts the threads, gives the start, takes signals, judges the outcome.
 
+mod beginning;
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+
+use beginning::{connect_problem, may_start};
 
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
 use crate::client::rules::{Rules, SessionUse};
@@ -515,75 +519,9 @@ impl Course {
     }
 }
 
-/// Whether a measurement may begin with so many clients, of which `late` ones had no answer by the deadline. A pooler
-/// whose queue is full lets clients wait: that is no reason to measure nothing. A server that refuses some is, unless
-/// the plan says how many are enough.
-fn may_start(plan: &Plan, connected: usize, late: usize) -> bool {
-    match plan.min_clients {
-        Some(least) => connected >= least,
-        None => connected > 0 && connected + late == plan.clients,
-    }
-}
-
-/// Say how many clients could not connect, and what they were told.
-fn connect_problem(
-    clients: usize,
-    failures: &[(String, usize)],
-    assignment: &Assignment,
-) -> String {
-    let missing: usize = failures.iter().map(|(_, count)| count).sum();
-    let told: Vec<_> = failures
-        .iter()
-        .map(|(message, count)| format!("{message} ({count} times)"))
-        .collect();
-    let reason = match failures {
-        [(message, _)] => message.clone(),
-        _ => told.join("; "),
-    };
-    let who = if missing == clients {
-        "no client".into()
-    } else {
-        format!("{missing} of {clients} clients")
-    };
-    let could = if missing == clients {
-        "could connect"
-    } else {
-        "could not connect"
-    };
-    format!(
-        "{who} {could} to {}: {reason}",
-        assignment.destination.target
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_measurement_begins_with_fewer_clients_only_where_none_is_refused() {
-        let plan = |least: &str| -> Plan {
-            serde_json::from_str(&format!(
-                r#"{{"name": "x", "conninfo": "", "clients": 10, "seed": 1, "output_dir": "/o", "min_clients": {least},
-                    "transaction_types": []}}"#
-            ))
-            .unwrap()
-        };
-        for (least, connected, late, expected) in [
-            ("null", 10, 0, true),
-            ("null", 1, 9, true),
-            ("null", 0, 10, false),
-            ("null", 8, 1, false),
-            ("8", 8, 0, true),
-            ("8", 7, 3, false),
-        ] {
-            assert_eq!(
-                expected,
-                may_start(&plan(least), connected, late),
-                "{least} {connected}"
-            );
-        }
-    }
 
     #[test]
     fn clients_are_dealt_in_blocks() {
