@@ -33,6 +33,7 @@ from pgdyno.model import (
     Variant,
     WorkloadChoice,
 )
+from pgdyno.servers.remote import parse_dsn
 from pgdyno.units import parse_bytes, parse_count, parse_duration_s
 from pgdyno.workloads.definition import Parameter, Workload
 from pgdyno.workloads.resolving import resolve
@@ -234,6 +235,8 @@ class _Work:
         # Clients first: other levels may be expressions that use them.
         for name in sorted(words, key=lambda word: word != "clients"):
             variant = self._with(variant, name, words[name])
+        if variant.system.dsn is not None:
+            self._check_dsn(variant.system.dsn, words["dsn"].path)
         for text in conflicts(variant):
             self.problems.append((combination.path, f"variant '{variant.name}': {text}"))
         if not variant.workload.name:
@@ -300,6 +303,12 @@ class _Work:
         except PgdynoError as error:
             self.problems.append((given.path, _one_line(error)))
             return variant
+
+    def _check_dsn(self, dsn: str, place: KeyPath) -> None:
+        try:
+            parse_dsn(dsn)
+        except InvalidInput as error:
+            self.problems.append((place, _one_line(error)))
 
     def _resolved(self, variant: Variant, words: Mapping[str, Given]) -> Variant | None:
         """The variant with its workload found and every parameter written out."""

@@ -271,6 +271,7 @@ def with_variants(*variants: str, top: str = "") -> str:
         ('workload = "tpcb"\narrivals = "constant"', "1: variant 'all': arrivals needs rate"),
         ('workload = "tpcb"\nmin_clients = 99', "1: variant 'all': min_clients 99 is more than"),
         ('workload = "tpcb"\ndsn = "host=x"\npg = "18"', "1: variant 'all': pg cannot be used"),
+        ('workload = "tpcb"\ndsn = "hst=x"', "2: the dsn cannot be read: invalid"),
         ('workload = "tpcb"\nreplicates = 5\nbudget = "1h"', "3: replicates and budget cannot"),
         ('workload = "tpcb"\nprecision = "1 %"', "2: precision needs something to compare"),
         ('workload = "tpcb"\nprecision = 2', "2: precision: '2' is not above 0 and below 1"),
