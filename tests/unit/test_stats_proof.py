@@ -37,8 +37,10 @@ def at_least(share: float, experiments: int) -> float:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_identical_variants_are_called_different_at_most_as_claimed(name: str) -> None:
-    found = score(Case(blocks=8, noise=NOISES[name], matters=0.001), experiments=400, seed=1)
-    assert found.false_rate <= at_most(0.05, 400)
+    found = score(Case(blocks=8, noise=NOISES[name]), experiments=400, seed=1)
+    # Those whose interval leaves 1 out: more than are called different, some are equivalent.
+    missed = found.experiments - found.covered
+    assert found.differing <= missed <= 400 * at_most(0.05, 400)
 
 
 @pytest.mark.parametrize("name", ["calm", "skewed", "all at once"])
@@ -60,7 +62,7 @@ def test_what_matters_is_called_equivalent_at_most_as_claimed() -> None:
 
 
 def test_holm_keeps_the_rate_of_the_whole_family() -> None:
-    case = Case(blocks=10, comparisons=4, matters=0.001)
+    case = Case(blocks=10, comparisons=4, matters=0.01)
     assert score(case, experiments=250, seed=5).false_rate <= at_most(0.05, 250)
 
 
@@ -80,12 +82,14 @@ def test_the_interval_of_a_precision_that_was_reached_holds_the_truth() -> None:
 
 
 def test_the_simulator_finds_methods_out_that_do_not_keep_their_level() -> None:
-    peeked = score(Case(blocks=20, matters=0.001), experiments=100, seed=8, method=peeking)
-    assert peeked.false_rate > at_most(0.05, 100)
+    peeked = score(Case(blocks=25), experiments=150, seed=8, method=peeking)
+    assert peeked.false_rate > at_most(0.05, 150)
     drifting = Case(blocks=10, noise=NOISES["drifting"], order="one after the other")
     assert score(drifting, experiments=50, seed=8, method=unpaired).false_rate > 0.9
-    kept = Case(blocks=10, matters=0.001, order="one after the other")
-    assert score(kept, experiments=300, seed=8, method=unpaired).false_rate <= at_most(0.05, 300)
+    kept = score(
+        Case(blocks=8, order="one after the other"), experiments=300, seed=8, method=unpaired
+    )
+    assert kept.coverage >= at_least(0.95, 300)
 
 
 def test_simulated_noise_is_what_it_says() -> None:
