@@ -7,7 +7,6 @@ and what is known to have happened during them is told beside it.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from pgdyno.contract import Summary
@@ -19,17 +18,14 @@ from pgdyno.units import format_share
 _STOLEN_TELLING: Final = 0.01
 _OTHERS_TELLING: Final = 0.10
 _JIFFIES_PER_S: Final = 100
-_VACUUM_LINE: Final = re.compile(
-    r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?:UTC|GMT)\b.*automatic (?:aggressive )?"
-    r'(?:vacuum|analyze) .*?of table "([^"]+)"'
-)
+_TABLE: Final = re.compile(r"autovacuum: (?:VACUUM ANALYZE|VACUUM|ANALYZE) ([^\s;]+)")
 
 
 def disturbances_of(stored: StoredTrial, summary: Summary) -> tuple[str, ...]:
     """Everything known to have happened during the measurement, one phrase each."""
     found = (
         *_checkpoints(measured_rows(stored, summary, "bgwriter")),
-        *_autovacuum(stored, summary),
+        *_autovacuum(measured_rows(stored, summary, "autovacuum")),
         *_cpu(stored, summary),
     )
     return tuple(found)
@@ -49,23 +45,13 @@ def _checkpoints(rows: list[dict[str, Any]]) -> list[str]:
     return ["the end of a checkpoint"] if written else []
 
 
-def _autovacuum(stored: StoredTrial, summary: Summary) -> list[str]:
-    """Tables that the private server's log says autovacuum finished in this time."""
-    log = stored.folder / "logs" / "server.log"
-    begin_ns, end_ns = summary.timeline.measurement_begin_ns, summary.timeline.measurement_end_ns
-    if begin_ns is None or end_ns is None or not log.exists():
+def _autovacuum(rows: list[dict[str, Any]]) -> list[str]:
+    """Autovacuum that was seen at work, with its tables where the server told them."""
+    if not any(row.get("workers") for row in rows):
         return []
-    zero_ns = summary.clock.wall_unix_ns - summary.clock.monotonic_ns
-    tables: dict[str, None] = {}
-    with log.open(errors="replace") as lines:
-        for line in lines:
-            match = _VACUUM_LINE.match(line)
-            if match is None:
-                continue
-            at = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
-            if begin_ns + zero_ns <= at.timestamp() * 1e9 <= end_ns + zero_ns:
-                tables[match[2].rpartition(".")[2]] = None
-    return [f"autovacuum of {', '.join(tables)}"] if tables else []
+    said = " ".join(str(row.get("doing") or "") for row in rows)
+    tables = dict.fromkeys(match[1].rpartition(".")[2] for match in _TABLE.finditer(said))
+    return [f"autovacuum of {', '.join(tables)}" if tables else "autovacuum"]
 
 
 def _cpu(stored: StoredTrial, summary: Summary) -> list[str]:

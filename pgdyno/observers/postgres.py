@@ -1,4 +1,4 @@
-"""The server's own counters: the database, its checkpoints and background writer, and its WAL.
+"""The server's own counters: the database, checkpoints, background writer, WAL; and autovacuum.
 
 Each table is one question of `pgdyno/queries/`, asked on a connection of its own, so that a slow
 answer delays no other observer. A lost connection is tried again at the next sample. The server
@@ -93,6 +93,16 @@ WAL = Table(
 )
 
 
+AUTOVACUUM = Table(
+    name="autovacuum",
+    about="autovacuum workers at this moment",
+    columns=(
+        Column(name="workers", unit="workers", kind="gauge", about="at work"),
+        Column(name="doing", unit="", kind="label", about="what they say they do", type="text"),
+    ),
+)
+
+
 @dataclass(slots=True, kw_only=True)
 class PostgresObserver:
     """Asks one question, the one named like its table."""
@@ -131,5 +141,5 @@ def postgres_observers(
         PostgresObserver(
             conninfo=conninfo, table=table, password=password, resolution_s=resolution_s
         )
-        for table in (DATABASE, BGWRITER, WAL)
+        for table in (DATABASE, BGWRITER, WAL, AUTOVACUUM)
     )

@@ -10,11 +10,11 @@ from typing import Final
 from pgdyno.observers.base import Table
 from pgdyno.observers.collect import CLOCKS
 from pgdyno.observers.host import CPU, DISK, MEMORY, NETWORK, TASKS
-from pgdyno.observers.postgres import BGWRITER, DATABASE, WAL
+from pgdyno.observers.postgres import AUTOVACUUM, BGWRITER, DATABASE, WAL
 from pgdyno.observers.process import PROCESSES
 
 HOST_TABLES: Final = (CPU, TASKS, MEMORY, DISK, NETWORK)
-TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL)
+TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL, AUTOVACUUM)
 
 BEGIN_MARK: Final = "<!-- tables: made by `make docs` -->"
 END_MARK: Final = "<!-- end of tables -->"

@@ -196,7 +196,7 @@ def _tells(sides: Sequence[Side], metric: Metric) -> bool:
 def percent(share: float) -> str:
     """A small relative difference: `1.2 %`, `0.35 %`."""
     digits = 0 if share >= 0.1 else 1 if share >= 0.01 else 2
-    return f"{share * 100:.{digits}f} %"
+    return f"{round(share * 100, digits):g} %"
 
 
 def _sentence(text: str) -> str:

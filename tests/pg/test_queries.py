@@ -25,7 +25,7 @@ from pgdyno.observers.durability_facts import (
     read_settled_writes,
     server_storage,
 )
-from pgdyno.observers.postgres import BGWRITER, DATABASE, WAL, PostgresObserver
+from pgdyno.observers.postgres import AUTOVACUUM, BGWRITER, DATABASE, WAL, PostgresObserver
 from pgdyno.observers.server_settings import read_settings, with_unit
 from pgdyno.observers.session import Session, session
 from pgdyno.observers.sizes import read_sizes, with_after
@@ -72,7 +72,9 @@ def test_every_question_is_answered(asking: Session, question: str) -> None:
     asking.ask(question)
 
 
-@pytest.mark.parametrize("table", [DATABASE, BGWRITER, WAL], ids=lambda table: table.name)
+@pytest.mark.parametrize(
+    "table", [DATABASE, BGWRITER, WAL, AUTOVACUUM], ids=lambda table: table.name
+)
 def test_columns_and_types_are_those_declared(asking: Session, table: Table) -> None:
     row = asking.ask_one(table.name)
     assert list(row) == [column.name for column in table.columns]

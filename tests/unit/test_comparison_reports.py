@@ -47,7 +47,7 @@ def test_the_terminal_says_what_stands_against_it_first() -> None:
         joined.index("is better than"),
     )
     assert warned < verdict < joined.index("median of the trials")
-    assert "durability class D2 local D1 delayed" in joined
+    assert "durability class D2 D1" in joined
     assert "throughput is 60 % of the median; reason: not known" in joined
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from pgdyno.experiment.disturbances import disturbances_of
 from pgdyno.experiment.store import Run
 from pgdyno.experiment.trial_readings import read_trial
 from tests.builders import RunOptions, build_run
-from tests.simulation import MONOTONIC_NS, SECOND_NS, WALL_NS, write_table
+from tests.simulation import MONOTONIC_NS, SECOND_NS, write_table
 
 pytestmark = pytest.mark.unit
 BEGIN_NS = MONOTONIC_NS + SECOND_NS // 5
@@ -72,15 +71,16 @@ def test_checkpoints(run: Run) -> None:
     assert happened(run) == ("the end of a checkpoint",)
 
 
-def test_autovacuum_in_the_servers_log_while_it_was_measured(run: Run) -> None:
-    def line(after_s: float, table: str) -> str:
-        at_s = (BEGIN_NS - MONOTONIC_NS + WALL_NS) / 1e9 + after_s
-        time = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-        return f'{time} UTC [77] LOG:  automatic vacuum of table "pgdyno.public.{table}": index\n'
-
-    log = run.trials[0].folder / "logs" / "server.log"
-    log.write_text(line(-5, "too_soon") + line(2, "accounts") + "half a li")
-    assert happened(run) == ("autovacuum of accounts",)
+def test_autovacuum_that_was_seen_at_work(run: Run) -> None:
+    idle = {"workers": 0, "doing": None}
+    doing = "autovacuum: VACUUM ANALYZE public.accounts; autovacuum: VACUUM pg_catalog.pg_class"
+    observe(run, "autovacuum", idle, {"workers": 2, "doing": doing}, idle)
+    assert happened(run) == ("autovacuum of accounts, pg_class",)
+    # A server that is not ours may not say what its workers do.
+    observe(run, "autovacuum", idle, {"workers": 1, "doing": None}, idle)
+    assert happened(run) == ("autovacuum",)
+    observe(run, "autovacuum", idle, idle)
+    assert happened(run) == ()
 
 
 def test_stolen_time_and_other_programs(run: Run) -> None:
