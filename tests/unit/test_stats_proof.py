@@ -82,8 +82,8 @@ def test_the_interval_of_a_precision_that_was_reached_holds_the_truth() -> None:
 
 
 def test_the_simulator_finds_methods_out_that_do_not_keep_their_level() -> None:
-    peeked = score(Case(blocks=25, matters=0.005), experiments=200, seed=9, method=peeking)
-    assert peeked.false_rate > at_most(0.05, 200)
+    peeked = score(Case(blocks=25, matters=0.005), experiments=100, seed=9, method=peeking)
+    assert peeked.false_rate > at_most(0.05, 100)
     drifting = Case(blocks=10, noise=NOISES["drifting"], order="one after the other")
     assert score(drifting, experiments=50, seed=8, method=unpaired).false_rate > 0.9
     kept = score(
