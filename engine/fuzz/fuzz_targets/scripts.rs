@@ -1,13 +1,18 @@
 //! Any text as a script: commands in the order of the text, or problems with places in it; never a panic.
 #![no_main]
 
-use engine_parts::script::parser::parse_script;
+use engine_parts::script::parser::{Strictness, parse_script};
 use engine_parts::script::variables::Names;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|source: &str| {
+    parse(source, Strictness::AllFaults);
+    parse(source, Strictness::AsPgbench);
+});
+
+fn parse(source: &str, strictness: Strictness) {
     let mut names = Names::default();
-    match parse_script("f", source, &mut names) {
+    match parse_script("f", source, &mut names, strictness) {
         Ok(commands) => {
             assert!(!commands.is_empty());
             let mut last = 0;
@@ -17,7 +22,8 @@ fuzz_target!(|source: &str| {
                 assert!(!command.label.contains('\n'));
                 last = command.offset;
             }
-            let again = parse_script("f", source, &mut names).expect("it was parsed before");
+            let again = parse_script("f", source, &mut names, strictness);
+            let again = again.expect("it was parsed before");
             assert_eq!(commands.len(), again.len());
         }
         Err(problems) => {
@@ -28,4 +34,4 @@ fuzz_target!(|source: &str| {
             }
         }
     }
-});
+}

@@ -88,7 +88,10 @@ impl CaptureState {
             self.assign(variables);
         }
         match &self.bad_name {
-            Some(name) if self.rows > 0 => Err(format!("invalid variable name: \"{name}\"")),
+            Some(name) if self.rows > 0 => {
+                let command = kind.name();
+                Err(format!("{command}: invalid variable name: \"{name}\""))
+            }
             _ => Ok(()),
         }
     }

@@ -98,6 +98,9 @@ impl Parser<'_> {
         while offset < self.source.len() {
             let piece = match next_piece(self.source, offset, newline) {
                 Ok(piece) => piece,
+                Err(_) if self.strictness == Strictness::AsPgbench => {
+                    return self.push_rest(offset);
+                }
                 // Behind an open quote nothing is certain: stop here.
                 Err(fault) => return self.faults.push(fault),
             };
@@ -115,6 +118,17 @@ impl Parser<'_> {
                 self.meta(piece.end, offset);
             }
         }
+    }
+
+    /// Text with an open quote or comment is one command: the server says what is wrong with it.
+    fn push_rest(&mut self, offset: usize) {
+        let text = self.source[offset..].trim_start();
+        let template = Template::parse(text, self.names);
+        let action = Action::Sql(Sql {
+            template,
+            capture: None,
+        });
+        self.push(self.source.len() - text.len(), text, action);
     }
 
     fn push(&mut self, offset: usize, text: &str, action: Action) {
@@ -163,8 +177,9 @@ impl Parser<'_> {
                 if self.strictness == Strictness::AsPgbench
                     && fault.noticed == Noticed::WhenRun =>
             {
-                let meta = Meta::Faulty(fault.message.into());
                 let text = &self.source[begin..end];
+                let name = text[1..].split_ascii_whitespace().next().unwrap_or_default();
+                let meta = Meta::Faulty(format!("{name}: {}", fault.message).into());
                 self.push(begin, text, Action::Meta(meta));
             }
             Err(fault) => self.faults.push(fault),

@@ -66,12 +66,14 @@ impl Encodings {
         statements: &[StatementDefinition],
         rows_wanted: &[bool],
     ) -> Self {
+        let mut numbers = 0..;
         let encode = |(index, statement): (usize, &StatementDefinition)| {
             if protocol == Protocol::Simple || statement.kind == StatementKind::Meta {
                 return Encoding::default();
             }
-            let name = match protocol {
-                Protocol::Prepared => format!("P_{index}"),
+            // As pgbench numbers them: SQL commands only, over all scripts.
+            let name = match (protocol, numbers.next()) {
+                (Protocol::Prepared, Some(number)) => format!("P_{number}"),
                 _ => String::new(),
             };
             Encoding::new(&name, statement, rows_wanted[index])

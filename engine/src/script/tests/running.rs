@@ -227,7 +227,7 @@ fn gset_refuses_columns_that_no_variable_can_be_named_after() {
     client.answer(0, &["?column?"], &[&[Some("1")]]);
     assert_eq!(
         client.step(),
-        "abort 0: invalid variable name: \"?column?\""
+        "abort 0: gset: invalid variable name: \"?column?\""
     );
 }
 
