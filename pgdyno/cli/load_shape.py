@@ -9,8 +9,8 @@ import click
 from pgdyno.cli.options import COUNT, DURATION, RATE, F
 from pgdyno.contract import Stage
 from pgdyno.errors import InvalidInput
+from pgdyno.experiment.levels import stage as read_stage
 from pgdyno.model import Sessions
-from pgdyno.units import parse_duration_s, parse_rate_per_s
 
 # What makes a load open, and what only an open one has.
 _KINDS = {"rate_per_s": "--rate", "stages": "--stage", "session_rate_per_s": "--session-rate"}
@@ -36,24 +36,10 @@ class StageWords(click.ParamType[Stage]):
         """The stage; a click usage error for anything else."""
         if isinstance(value, Stage):
             return value
-        length, at, rates = str(value).partition("@")
-        begin, dots, end = rates.partition("..")
-        if not at:
-            self.fail(f"'{value}' is not a stage; write 30s@1000/s or 30s@0..900/s", param, ctx)
         try:
-            duration_s = parse_duration_s(length)
-            rate_per_s = _rate_per_s(begin)
-            end_rate_per_s = _rate_per_s(end) if dots else None
+            return read_stage(str(value))
         except InvalidInput as error:
             self.fail(f"{error.message}; {error.hint}", param, ctx)
-        if duration_s <= 0:
-            self.fail(f"the stage '{value}' has no length", param, ctx)
-        return Stage(duration_s=duration_s, rate_per_s=rate_per_s, end_rate_per_s=end_rate_per_s)
-
-
-def _rate_per_s(text: str) -> float:
-    """A rate; in a stage it may be 0."""
-    return 0.0 if text.strip() in ("0", "0/s") else parse_rate_per_s(text)
 
 
 def load_shape_options(command: F) -> F:

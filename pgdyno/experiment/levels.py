@@ -105,8 +105,8 @@ def rate_per_s(level: Level, names: Mapping[str, Value]) -> float:
 
 def stages(level: Level) -> tuple[Stage, ...]:
     """Stages of an open load: `30s@100/s..900/s, 60s@900/s`."""
-    found = tuple(_stage(each.strip()) for each in text(level).split(","))
-    if not any(stage.rate_per_s or stage.end_rate_per_s for stage in found):
+    found = tuple(stage(each.strip()) for each in text(level).split(","))
+    if not any(one.rate_per_s or one.end_rate_per_s for one in found):
         raise InvalidInput("the rates of all stages are 0")
     return found
 
@@ -126,13 +126,22 @@ def sessions(level: Level) -> tuple[float, int]:
     return parse_rate_per_s(rate), length
 
 
-def _stage(text: str) -> Stage:
-    length, at, rates = text.partition("@")
+def stage(level: str) -> Stage:
+    """A stage of an open load: `30s@1000/s`, or a ramp, `30s@100/s..900/s`.
+
+    >>> stage("1min@0..900/s")
+    Stage(duration_s=60.0, rate_per_s=0.0, end_rate_per_s=900.0)
+    """
+    length, at, rates = level.partition("@")
     begin, dots, end = rates.partition("..")
-    if not at or parse_duration_s(length) <= 0:
-        raise InvalidInput(f"'{text}' is not a stage", hint="write 30s@1000/s or 30s@0..900/s")
+    hint = "write 30s@1000/s or 30s@0..900/s"
+    if not at:
+        raise InvalidInput(f"'{level}' is not a stage", hint=hint)
+    duration_s = parse_duration_s(length)
+    if duration_s <= 0:
+        raise InvalidInput(f"the stage '{level}' has no length", hint=hint)
     return Stage(
-        duration_s=parse_duration_s(length),
+        duration_s=duration_s,
         rate_per_s=_stage_rate_per_s(begin),
         end_rate_per_s=_stage_rate_per_s(end) if dots else None,
     )
