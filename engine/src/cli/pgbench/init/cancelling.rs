@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::super::stop::Stop;
 use crate::destination::Destination;
 use crate::reactor::{CancelKey, cancel_all};
 use crate::signals;
@@ -44,6 +45,24 @@ impl Canceller {
     pub fn register(&self, key: Option<CancelKey>) {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.extend(key);
+    }
+
+    /// If a signal came, wait until all that it causes has been done and said.
+    pub fn settle(&self) {
+        if self.asked() {
+            drop(self.keys.lock());
+        }
+    }
+
+    /// Go on, unless a signal came while no statement was under way.
+    ///
+    /// # Errors
+    /// It did.
+    pub fn check(&self) -> Result<(), Stop> {
+        if self.asked() {
+            return Err(Stop::Failed);
+        }
+        Ok(())
     }
 
     /// Whether a signal came.

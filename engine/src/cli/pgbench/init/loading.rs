@@ -113,7 +113,10 @@ impl Loading<'_> {
         }
         self.execute(session, SET_DEFAULTS)?;
         let loaded = self.spread(sessions);
-        loaded.and(self.execute(session, DROP_DEFAULTS))
+        // Also when it was cancelled: the defaults are no part of the tables.
+        let dropped = session.query(DROP_DEFAULTS.as_bytes());
+        loaded?;
+        dropped.map_err(|failure| query_failed(self.voice, &failure, DROP_DEFAULTS))
     }
 
     fn spread(&self, mut sessions: Vec<Session>) -> Result<(), Stop> {
@@ -163,6 +166,7 @@ impl Loading<'_> {
     }
 
     fn execute(&self, session: &mut Session, sql: &str) -> Result<(), Stop> {
+        self.canceller.check()?;
         session
             .query(sql.as_bytes())
             .map_err(|failure| query_failed(self.voice, &failure, sql))
@@ -236,6 +240,10 @@ impl Loading<'_> {
             session.send(&message).map_err(|_| Trouble::Send)?;
             tracker.sent(last + 1 - first);
             first = last + 1;
+        }
+        if self.canceller.asked() {
+            // The cancel request may have come between two statements: this one must not end well.
+            return session.give_up_copy("canceled").map_err(Trouble::End);
         }
         session.end_copy().map_err(Trouble::End)
     }

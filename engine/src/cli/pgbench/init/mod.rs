@@ -79,7 +79,9 @@ pub fn run(
     let mut total_s = 0.0;
     for step in init.steps.chars() {
         let begin_ns = now_ns();
-        if let Some(name) = steps.step(step)? {
+        let done_now = steps.step(step);
+        steps.canceller.settle();
+        if let Some(name) = done_now? {
             let elapsed_s = (now_ns() - begin_ns) as f64 / NS_PER_S as f64;
             done.push(format!("{name} {} s", fixed(elapsed_s, 2)));
             total_s += elapsed_s;
@@ -164,6 +166,7 @@ impl Steps<'_> {
     /// Run statements; the first that fails ends it.
     fn execute(&mut self, statements: &[String]) -> Result<(), Stop> {
         for sql in statements {
+            self.canceller.check()?;
             self.session
                 .query(sql.as_bytes())
                 .map_err(|failure| query_failed(self.voice, &failure, sql))?;
