@@ -178,7 +178,10 @@ impl Parser<'_> {
                     && fault.noticed == Noticed::WhenRun =>
             {
                 let text = &self.source[begin..end];
-                let name = text[1..].split_ascii_whitespace().next().unwrap_or_default();
+                let name = text[1..]
+                    .split_ascii_whitespace()
+                    .next()
+                    .unwrap_or_default();
                 let meta = Meta::Faulty(format!("{name}: {}", fault.message).into());
                 self.push(begin, text, Action::Meta(meta));
             }

@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
-        let index = self.by_name(name)?;
+        let index = self.by_name(name, text)?;
         let Known { long, takes, .. } = self.known[index];
         let value = match (takes, value) {
             (Takes::Nothing, Some(_)) => {
@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The only option whose long name is this, or begins so.
-    fn by_name(&self, name: &str) -> Result<usize, String> {
+    /// The only option whose long name is this, or begins so; `text` is the word behind `--`.
+    fn by_name(&self, name: &str, text: &str) -> Result<usize, String> {
         let exact = self.known.iter().position(|known| known.long == name);
         if let (Some(index), false) = (exact, name.is_empty()) {
             return Ok(index);
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
             .collect();
         match found.as_slice() {
             [only] => Ok(*only),
-            [] => Err(format!("unrecognized option '--{name}'")),
+            [] => Err(format!("unrecognized option '--{text}'")),
             several => {
                 let names: String = several
                     .iter()
@@ -274,6 +274,7 @@ mod tests {
         for (line, message) in [
             ("-x -l", "invalid option -- 'x'"),
             ("--nope -l", "unrecognized option '--nope'"),
+            ("--nope=1", "unrecognized option '--nope=1'"),
             (
                 "--c 1 -l",
                 "option '--c' is ambiguous; possibilities: '--client' '--connect'",

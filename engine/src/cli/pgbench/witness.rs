@@ -117,7 +117,9 @@ impl Teller {
             }
             name => {
                 self.voice.error(message);
-                self.command_failed(spot, name, "evaluation of meta-command failed");
+                let assigned = message.starts_with("set: invalid variable name");
+                let part = if assigned { "assignment" } else { "evaluation" };
+                self.command_failed(spot, name, &format!("{part} of meta-command failed"));
             }
         }
     }
@@ -125,7 +127,8 @@ impl Teller {
     /// `\gset` or `\aset`.
     fn capture_failed(&self, spot: Spot, message: &str) {
         if message.contains("pipeline mode") {
-            return self.command_failed(spot, "SQL", message);
+            let name = message.trim_start_matches('\\').split(' ').next();
+            return self.command_failed(spot, name.unwrap_or_default(), message);
         }
         let Spot {
             client,
