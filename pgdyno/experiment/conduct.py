@@ -71,8 +71,10 @@ class Conduct:
             self._check(server, before, end, skip=outcome == "interrupted")
             self._collect(server, plan, end)
             self._judge_generator(plan, end)
+            # From here on the trial is whole, whatever happens to what is left of its server.
+            self._close(outcome, reason)
             self.diary.begin("reset", "stopping the server" if server.private else "cleaning up")
-        self._close(outcome, reason)
+        self.diary.end()
 
     def _prewarm(self, server: Server) -> None:
         with self.diary.phase("prewarm"):
@@ -132,8 +134,10 @@ class Conduct:
             self.diary.learn(generator=use)
 
     def _close(self, outcome: TrialOutcome, reason: str | None) -> None:
+        """Write down how the trial ended, once."""
         self.diary.end()
-        self.diary.learn(outcome=outcome, reason=reason)
+        if self.diary.trial.outcome is None:
+            self.diary.learn(outcome=outcome, reason=reason)
 
 
 def _outcome(end: EngineEnd, server: Server) -> tuple[TrialOutcome, str | None]:

@@ -19,6 +19,7 @@ from pgdyno.hosts.base import Host
 from pgdyno.servers import folders, initdb, orphans
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.copying import Copied, CopyMethod, copy_cluster
+from pgdyno.servers.shielding import uninterrupted
 
 LOOPBACK = "127.0.0.1"
 _DEFAULT_PORT = 5432
@@ -88,8 +89,9 @@ def cluster_folders(choice: ClusterChoice, host: Host, ledger: orphans.Ledger) -
         yield _make(cluster, host, reuse=reuse)
     finally:
         entry = cluster.entry
-        if orphans.end_processes(entry) and not orphans.remove_folders(entry):
-            ledger.forget(entry)
+        with uninterrupted():
+            if orphans.end_processes(entry) and not orphans.remove_folders(entry):
+                ledger.forget(entry)
 
 
 def _place(choice: ClusterChoice, host: Host, identifier: str) -> Cluster:

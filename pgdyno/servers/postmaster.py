@@ -26,6 +26,7 @@ from pgdyno.servers import initdb, orphans, trouble
 from pgdyno.servers.base import Server
 from pgdyno.servers.cluster import LOOPBACK, Cluster
 from pgdyno.servers.settings import render_settings
+from pgdyno.servers.shielding import uninterrupted
 
 Ending = Literal["clean", "at once"]
 
@@ -60,7 +61,8 @@ def running(
         ledger.with_server(cluster.entry, process.pid)
         yield _await(cluster, host, process)
     finally:
-        _stop(process, ending)
+        with uninterrupted():
+            _stop(process, ending)
 
 
 def write_settings(cluster: Cluster, settings: Mapping[str, str], host: Host) -> None:

@@ -30,6 +30,7 @@ from pgdyno.servers import orphans, processes
 from pgdyno.servers.base import Server
 from pgdyno.servers.orphans import Here
 from pgdyno.servers.processes import ProcessIdentity
+from pgdyno.servers.shielding import uninterrupted
 
 _CONNECT_DEADLINE_S = 10
 _DROP_DEADLINE_S = 15.0
@@ -82,7 +83,7 @@ def trial_database(server: Server, notice: Callable[[str], None]) -> Iterator[Tr
         yield TrialDatabase(server=copy, bytes=row[0] if row else 0, duration_s=taken_s)
     finally:
         try:
-            with _elsewhere(server, origin) as connection:
+            with uninterrupted(), _elsewhere(server, origin) as connection:
                 _drop(connection, name)
         except (psycopg.Error, PgdynoError) as error:
             notice(f"database '{name}' is left behind: {_first_line(error)}")
