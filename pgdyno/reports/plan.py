@@ -35,6 +35,7 @@ def as_json(
 ) -> dict[str, Any]:
     """The plan for programs."""
     return {
+        "version": 1,
         "name": experiment.name,
         "question": experiment.question,
         "baseline": experiment.baseline,

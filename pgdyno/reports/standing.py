@@ -35,6 +35,7 @@ def as_json(experiment: Experiment, standing: Standing) -> dict[str, Any]:
     """The same for programs."""
     following = standing.following
     return {
+        "version": 1,
         "id": experiment.id,
         "name": experiment.name,
         "question": experiment.question,

@@ -24,7 +24,8 @@ def check(file: Path, output: Path, *, as_json: bool) -> None:
     read = read_experiment(file, output)
     variants, trials = len(read.experiment.variants), len(read.plan.trials)
     if as_json:
-        click.echo(json.dumps({"file": str(file), "variants": variants, "trials": trials}))
+        document = {"version": 1, "file": str(file), "variants": variants, "trials": trials}
+        click.echo(json.dumps(document))
         return
     click.echo(
         f"{file}: nothing is wrong: {format_counted(variants, 'variant')}, "
