@@ -62,7 +62,9 @@ def _row(run: Run) -> dict[str, Any]:
     try:
         experiment, trials = run.experiment, run.trials
         last = trials[-1] if trials else None
-        summary = last.summary if last else None
+        # Of several variants no single number stands for the run.
+        alone = len(experiment.variants) == 1
+        summary = last.summary if last and alone else None
         return {
             "id": experiment.id,
             "created": experiment.created,

@@ -53,11 +53,11 @@ class Circumstances:
 class Reading:
     """One trial: its values by metric, what they were measured under, what stands against them.
 
-    `run`: the id of its experiment; None for files of other tools.
-    `complete`: it ran to its end. `broken`: checks that do not hold. `committed`: transactions
-    behind the percentiles. `disturbances`: what happened during it that could make it an outlier.
-    `unknown`: what its source cannot say. `began`: ISO 8601, for the order in time; `took_s`: how
-    long all of it took.
+    `run`: the id of its experiment; None for files of other tools. `began`: ISO 8601, for the order
+    in time; `took_s`: how long all of it took. `complete`: it ran to its end; `unfinished`: it was
+    killed or interrupted, or still runs. `committed`: transactions behind the percentiles. `broken`:
+    checks that do not hold. `disturbances`: what happened during it that could make it an outlier.
+    `unknown`: what its source cannot say.
     """
 
     label: str
@@ -69,6 +69,7 @@ class Reading:
     began: str | None = None
     took_s: float | None = None
     complete: bool = True
+    unfinished: bool = False
     reason: str | None = None
     values: Mapping[str, float] = field(default_factory=dict)
     absent: Words = field(default_factory=dict)

@@ -25,9 +25,14 @@ from pgdyno.model import Experiment
 
 
 def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
-    """The comparison that an experiment was made for, over the trials it has so far."""
+    """The comparison that an experiment was made for, over the trials it has so far.
+
+    A trial that was interrupted is as if it had not begun: the experiment would go on with it.
+    """
     experiment = run.experiment
-    sides = sides_of(run)
+    begun = sides_of(run)
+    sides = [_finished(side) for side in begun]
+    left_out = [each.label for side in begun for each in side.readings if each.unfinished]
     name = experiment.baseline or experiment.variants[0].name
     baseline = next((side for side in sides if side.name == name), None)
     if baseline is None:
@@ -42,7 +47,15 @@ def compare_experiment(run: Run, *, even_so: bool) -> Comparison:
         stopping=experiment.stopping,
         even_so=even_so,
     )
-    return compare(baseline, others, asked)
+    found = compare(baseline, others, asked)
+    if not left_out:
+        return found
+    words = f"left out, since they did not come to their end: {', '.join(left_out)}"
+    return replace(found, remarks=(words, *found.remarks))
+
+
+def _finished(side: Side) -> Side:
+    return replace(side, readings=tuple(each for each in side.readings if not each.unfinished))
 
 
 def purpose_of(experiment: Experiment) -> Purpose:

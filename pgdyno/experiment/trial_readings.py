@@ -78,6 +78,7 @@ def read_trial(stored: StoredTrial, run: Run) -> Reading:
         began=trial.began,
         took_s=max((each.end_s or each.begin_s for each in trial.phases), default=None),
         complete=complete,
+        unfinished=trial.outcome in (None, "interrupted"),
         reason=None if complete else _why_incomplete(trial, summary),
         values=values,
         absent={name: _why_absent(name) for name in METRICS if name not in values},
