@@ -55,9 +55,9 @@ class Reading:
 
     `run`: the id of its experiment; None for files of other tools. `began`: ISO 8601, for the order
     in time; `took_s`: how long all of it took. `complete`: it ran to its end; `unfinished`: it was
-    killed or interrupted, or still runs. `committed`: transactions behind the percentiles. `broken`:
-    checks that do not hold. `disturbances`: what happened during it that could make it an outlier.
-    `unknown`: what its source cannot say.
+    killed or interrupted, or still runs. `committed`: transactions behind the percentiles.
+    `broken`: checks that do not hold. `disturbances`: what happened during it that could make it an
+    outlier. `unknown`: what its source cannot say.
     """
 
     label: str
