@@ -107,7 +107,8 @@ def _plan(
 
 def _find(choice: str, folder: Path) -> Workload:
     """A workload by its name, or a folder or script beside the file."""
-    return catalog.find(choice if choice in catalog.names() else str(folder / choice))
+    beside = choice not in catalog.names() and (folder / choice).exists()
+    return catalog.find(str(folder / choice) if beside else choice)
 
 
 def _noise(found: Design, facts: HostFacts) -> KeptNoise | None:
