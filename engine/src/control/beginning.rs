@@ -19,6 +19,10 @@ pub fn connect_problem(
     failures: &[(String, usize)],
     assignment: &Assignment,
 ) -> String {
+    if let (true, Some((message, _))) = (assignment.rules.is_some(), failures.first()) {
+        // Who runs by pgbench's rules says it in pgbench's words.
+        return message.clone();
+    }
     let missing: usize = failures.iter().map(|(_, count)| count).sum();
     let told: Vec<_> = failures
         .iter()

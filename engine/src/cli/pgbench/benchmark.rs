@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::advice::advice;
-use super::connecting::{Arrival, Place, arrive};
+use super::connecting::{Arrival, Place, arrive, refusal};
 use super::json::{self, Ending};
 use super::log::Log;
 use super::options::{Length, Options, Switch};
@@ -79,6 +79,16 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
         }
         Stop::Failed
     })?;
+    let summary = &measured.summary;
+    if summary.timeline.connect_end_ns.is_none() && summary.outcome == Outcome::Aborted {
+        let told = summary.message.as_deref().unwrap_or_default();
+        voice.error(&refusal(&place.destination, told));
+        voice.error(&format!(
+            "could not create connection for client {}",
+            summary.clients_connected
+        ));
+        return Ok(COULD_NOT);
+    }
     conclude(
         options,
         &measured,
@@ -120,14 +130,6 @@ fn conclude(
 ) -> Result<u8, Stop> {
     let Measured { summary, recording } = measured;
     let message = summary.message.as_deref().unwrap_or_default();
-    if summary.timeline.connect_end_ns.is_none() && summary.outcome == Outcome::Aborted {
-        voice.error(message);
-        voice.error(&format!(
-            "could not create connection for client {}",
-            summary.clients_connected
-        ));
-        return Ok(COULD_NOT);
-    }
     if options.has(Switch::ExitOnAbort) && teller.aborted() > 0 {
         voice.error(message);
         return Ok(ABORTED);

@@ -106,13 +106,23 @@ fn place(words: Words, voice: &Voice) -> Result<Place, Stop> {
     let database = parameter("database");
     let destination = Destination::new(target).map_err(|errors| tell(voice, &errors))?;
     let destination = destination.look_up().map_err(|message| {
-        voice.error(&message);
+        voice.error(&untranslated(&message));
         Stop::Failed
     })?;
     Ok(Place {
         destination: Arc::new(destination),
         database,
     })
+}
+
+/// libpq's words for a host that has no address.
+fn untranslated(message: &str) -> String {
+    let told = message.strip_prefix("cannot find the server at ");
+    let Some((host, why)) = told.and_then(|told| told.split_once(", port ")) else {
+        return message.to_owned();
+    };
+    let why = why.rsplit(": ").next().unwrap_or_default();
+    format!("could not translate host name \"{host}\" to address: {why}")
 }
 
 fn tell(voice: &Voice, errors: &[ConninfoError]) -> Stop {
@@ -173,6 +183,24 @@ pub fn failed_at(address: &Address) -> String {
             format!("connection to server at \"{host}\"{number}, port {port} failed:")
         }
     }
+}
+
+/// Why a client of a run could not connect: what it was told last. A server's words begin with a small letter, the
+/// operating system's with a capital.
+pub fn refusal(destination: &Destination, told: &str) -> String {
+    let address = destination.target.hosts.first().map(|host| &host.address);
+    let Some(address) = address.filter(|_| destination.target.hosts.len() == 1) else {
+        return told.to_owned();
+    };
+    let told = told
+        .strip_prefix(&format!("{address}: "))
+        .unwrap_or(told);
+    let sqlstate = told.starts_with(char::is_lowercase).then(String::new);
+    let failure = Failure {
+        sqlstate,
+        ..Failure::local(told)
+    };
+    format!("{} {}", failed_at(address), reason(&failure, address))
 }
 
 fn reason(failure: &Failure, address: &Address) -> String {
