@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pgdyno.calibration.noise import KeptNoise
 from pgdyno.experiment.comparing import Comparison, Finding, Pair
-from pgdyno.experiment.responses import Metric
+from pgdyno.experiment.responses import METRICS, Metric
 from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording as words
 from pgdyno.reports import wording
@@ -127,8 +127,8 @@ def _turned(comparison: Comparison, metrics: tuple[Metric, ...]) -> Table:
     table.add_column("trials", justify="right")
     table.add_column("class")
     judged = metrics[: max(1, min(len(comparison.asked.responses), _METRICS_ACROSS))]
-    for metric in judged:
-        table.add_column(_titled(metric), justify="right", overflow="fold")
+    for each in judged:
+        table.add_column(_titled(each), justify="right", overflow="fold")
     for side in comparison.sides:
         values = [words.median_words(side, metric) for metric in judged]
         count = str(len(side.readings))
@@ -179,10 +179,10 @@ def kept_noise_words(kept: KeptNoise, age: str, blocks: int) -> str:
     """What an earlier A/A on this machine found, how old that is, and what it means here."""
     floor = "not known" if kept.floor is None else words.percent(kept.floor)
     reach = kept.detectable_with(blocks) if blocks > 1 else float("inf")
-    reachable = f"; {format_counted(blocks, 'block')} find {words.percent(reach)}"
-    return f"{kept.metric} {floor} (A/A of {kept.workload} {age} ago, {kept.blocks} blocks)" + (
-        reachable if reach < 10 else f"; {format_counted(blocks, 'block')} cannot decide"
-    )
+    name, these = METRICS[kept.metric].words, format_counted(blocks, "block")
+    shows = f"{these} find {words.percent(reach)}" if reach < 10 else f"{these} cannot decide"
+    when = f"A/A of {kept.workload} {age} ago, {format_counted(kept.blocks, 'block')}"
+    return f"{name}: {floor} ({when}); {shows}"
 
 
 def _say(console: Console, sentence: str, style: str) -> None:

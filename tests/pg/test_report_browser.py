@@ -16,8 +16,13 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from pgdyno.experiment.comparing import compare
+from pgdyno.experiment.store import new_run
+from pgdyno.reports.comparison_page import render_comparison_page
+from pgdyno.reports.documents import read_run
 from pgdyno.reports.html import write_report
-from tests.builders import RunOptions, build_run
+from tests.builders import RunOptions, build_experiment, build_run
+from tests.comparisons import asked, side
 
 pytestmark = pytest.mark.pg
 
@@ -320,3 +325,25 @@ def test_an_hour_opens_quickly_and_stays_small(tmp_path: Path, open_page: Any) -
     timing = "return performance.timing.loadEventEnd - performance.timing.navigationStart"
     assert 0 < browser.execute_script(timing) < 2000
     assert all(chart["share"] > 0.01 for chart in browser.execute_script(INK))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (390, "dark")])
+def test_the_page_of_an_experiment_fits_and_draws(
+    open_page: Callable[..., webdriver.Chrome], tmp_path: Path, width: int, theme: str
+) -> None:
+    values = [1000.0, 1004.0, 997.0, 1001.0, 1002.0, 600.0, 999.0]
+    sides = side("fsync=on", values), side("fsync=off", [each * 1.05 for each in values])
+    comparison = compare(sides[0], [sides[1]], asked("set:fsync"))
+    path = tmp_path / "comparison.html"
+    run = new_run(build_experiment(RunOptions()), tmp_path)
+    path.write_text(render_comparison_page(read_run(run), comparison, (), {}))
+    browser = open_page(path, width=width, theme=theme)
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    marks = browser.execute_script(
+        "return [...document.querySelectorAll('.plane .point')]"
+        ".map(mark => mark.getBoundingClientRect()).map(box => [box.x, box.y])"
+    )
+    # Two sides of seven trials, each at a place of its own.
+    assert len({tuple(place) for place in marks}) == 14

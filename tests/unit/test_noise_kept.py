@@ -51,6 +51,6 @@ def test_its_age_and_what_it_means_are_said() -> None:
     assert floor().age_s(now) == 3 * 86400
     words = kept_noise_words(floor(), "3 days", 10)
     assert words.startswith(
-        "throughput_per_s 1.2 % (A/A of tpcb 3 days ago, 10 blocks); 10 blocks find "
+        "throughput: 1.2 % (A/A of tpcb 3 days ago, 10 blocks); 10 blocks find "
     )
     assert kept_noise_words(floor(), "3 days", 3).endswith("; 3 blocks cannot decide")
