@@ -122,7 +122,7 @@ class ExperimentFile(Combination):
         default=None, description='until every effect is known to within "1 %", instead'
     )
     max_replicates: int | None = Field(
-        default=None, ge=2, le=10_000, description="with precision: trials at most; default: 50"
+        default=None, ge=2, le=1_000, description="with precision: trials at most; default: 50"
     )
     budget: LevelField = Field(default=None, description='whole time: "2h", instead')
     matters: Annotated[Level, WithJsonSchema(_LEVEL_SCHEMA)] = Field(

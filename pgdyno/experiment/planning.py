@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgdyno.experiment.grouping import Grouping, Redo
-from pgdyno.experiment.policies import blocks_at_most, trial_order
+from pgdyno.experiment.policies import BLOCKS_MAX, blocks_at_most, trial_order
 from pgdyno.experiment.precision import ALPHA, comparisons
 from pgdyno.model import Experiment, PhaseName, Trial, Variant
 from pgdyno.stats.power import blocks_that_can_decide, smallest_p
@@ -27,8 +27,6 @@ LOAD_BYTES_PER_S: Final = 75e6
 COPY_BYTES_PER_S: Final = 500e6
 # A steady warm-up ends somewhere between; half of its most is taken.
 STEADY_SHARE: Final = 0.5
-_LOOKS_MOST: Final = 10_000
-_MOST_SHOWN_BLOCKS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +153,11 @@ def planned_blocks(
 ) -> int:
     """Blocks at most; for a budget those that fit into it, at least one."""
     if experiment.stopping.policy != "budget" or experiment.stopping.budget_s is None:
-        return min(blocks_at_most(experiment), _MOST_SHOWN_BLOCKS)
+        return blocks_at_most(experiment)
     further_s = sum(times[variant.name].again_s for variant in experiment.variants)
     left_s = experiment.stopping.budget_s - first_block_s(experiment, grouping, times)
-    fitting = 1 + int(max(0.0, left_s) / further_s) if further_s > 0 else _MOST_SHOWN_BLOCKS
-    return min(fitting, _MOST_SHOWN_BLOCKS)
+    fitting = 1 + int(max(0.0, left_s) / further_s) if further_s > 0 else BLOCKS_MAX
+    return min(fitting, BLOCKS_MAX)
 
 
 def first_block_s(
@@ -179,7 +177,7 @@ def needed_blocks(experiment: Experiment) -> int | None:
     if not asked:
         return None
     if experiment.stopping.policy == "precision":
-        return planned_looks(_LOOKS_MOST, alpha=ALPHA, comparisons=asked).first
+        return planned_looks(BLOCKS_MAX, alpha=ALPHA, comparisons=asked).first
     return blocks_that_can_decide(alpha=ALPHA, comparisons=asked)
 
 

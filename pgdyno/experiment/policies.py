@@ -21,7 +21,7 @@ from pgdyno.model import Experiment, Trial, TrialOutcome, Variant
 
 _FAILURES_MAX = 2
 # Where nothing else bounds an experiment: more blocks than anybody waits for.
-_BLOCKS_MAX = 10_000
+BLOCKS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +91,9 @@ def next_step(experiment: Experiment, past: Sequence[Past], *, earlier: int = 0)
     """
     order = trial_order(experiment)
     completed = {(each.block, each.variant) for each in past if each.completed}
+    begun = {each.block for each in past}
     for block, name in order:
-        begins = not any(each.block == block for each in past)
-        if begins and (stop := _enough(experiment, past, block)):
+        if block not in begun and (stop := _enough(experiment, past, block)):
             return stop
         if (block, name) in completed:
             continue
@@ -124,9 +124,9 @@ def blocks_at_most(experiment: Experiment) -> int:
         case "fixed":
             return stopping.replicates
         case "precision":
-            return stopping.max_replicates or _BLOCKS_MAX
+            return stopping.max_replicates or BLOCKS_MAX
         case "budget":
-            return _BLOCKS_MAX
+            return BLOCKS_MAX
 
 
 def trials_at_most(experiment: Experiment) -> int:
