@@ -66,6 +66,12 @@ def find(choice: str) -> Workload:
     raise InvalidInput(f"workload '{choice}' does not exist", hint=nearest_hint(choice, names()))
 
 
+def find_beside(choice: str, folder: Path) -> Workload:
+    """As `find`, for a file that names a workload: folders and scripts are looked for beside it."""
+    beside = choice not in names() and (folder / choice).exists()
+    return find(str(folder / choice) if beside else choice)
+
+
 def _read_script(path: Path) -> Workload:
     text = _read_text(path)
     name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_") or "script"

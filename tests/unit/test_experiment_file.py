@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -42,7 +43,12 @@ set.synchronous_commit = ["on", "off"]
 def read(tmp_path: Path, text: str) -> Design:
     path = tmp_path / "it.toml"
     path.write_text(text)
-    return design(read_definition(path), HOST, catalog.find)
+    return meant(path)
+
+
+def meant(path: Path) -> Design:
+    find = partial(catalog.find_beside, folder=path.parent)
+    return design(read_definition(path), HOST, find)
 
 
 def made(found: Design, *, noise_known: bool = True) -> Experiment:
@@ -127,6 +133,13 @@ def test_chosen_combinations_may_change_anything(tmp_path: Path) -> None:
 def test_a_setting_can_be_spelled_in_several_ways(tmp_path: Path, spelling: str) -> None:
     (variant,) = read(tmp_path, f'workload = "noop"\n{spelling}\n').variants
     assert variant.system.settings == {"pg_stat_statements.track": "all"}
+
+
+def test_a_workload_may_lie_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("select :x;")
+    (variant,) = read(tmp_path, 'workload = "mine.sql"\nparam.x = 3').variants
+    assert (variant.workload.name, variant.workload.parameters) == ("mine.sql", {"x": "3"})
+    assert problems(tmp_path, 'workload = "mine.sq"')[0].startswith("1: workload 'mine.sq' does")
 
 
 def test_the_baselines_copy_runs_where_no_noise_is_known(tmp_path: Path) -> None:
@@ -365,6 +378,6 @@ def test_the_examples_fit_the_schema(path: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_mean_something(path: Path) -> None:
-    experiment = made(design(read_definition(path), HOST, catalog.find))
+    experiment = made(meant(path))
     assert experiment.question is not None
     assert len(experiment.variants) > 1

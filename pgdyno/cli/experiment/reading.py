@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,7 +66,7 @@ def read_experiment(path: Path, output: Path) -> ReadExperiment:
     host = Local()
     facts = host_facts(host)
     definition = read_definition(path)
-    found = design(definition, host_names(facts), lambda choice: _find(choice, path.parent))
+    found = design(definition, host_names(facts), partial(catalog.find_beside, folder=path.parent))
     noise = _noise(found, facts)
     occasion = Occasion(
         id=new_id(),
@@ -103,12 +104,6 @@ def _plan(
     refused = refusals(experiment, grouping, times)
     definition.raise_problems([((key,), text) for key, text in refused])
     return plan_experiment(experiment, grouping, times)
-
-
-def _find(choice: str, folder: Path) -> Workload:
-    """A workload by its name, or a folder or script beside the file."""
-    beside = choice not in catalog.names() and (folder / choice).exists()
-    return catalog.find(str(folder / choice) if beside else choice)
 
 
 def _noise(found: Design, facts: HostFacts) -> KeptNoise | None:
