@@ -159,7 +159,7 @@ def kept_sentences(comparison: Comparison, run: Run) -> tuple[str, ...]:
     blocks = max((len(side.readings) for side in comparison.sides), default=0)
     floors = kept_floors(run, comparison, state_folder(), datetime.now(UTC))
     if not floors:
-        return ("never measured on this machine for this workload; add --aa",)
+        return ("not known: no A/A of this workload on this machine; pgdyno ab WORKLOAD makes one",)
     return tuple(kept_noise_words(each, _age(age_s), blocks) for each, age_s in floors)
 
 

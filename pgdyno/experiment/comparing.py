@@ -25,8 +25,8 @@ from pgdyno.stats.verdict import Verdict, judge
 
 LEVEL = 0.95
 _COMMON = {
-    "stolen": "how little noise there is without the CPU time that the hypervisor took",
-    "other programs": "how little noise there is without the CPU time that other programs took",
+    "stolen": "the hypervisor took CPU time",
+    "other programs": "other programs used the CPUs",
 }
 
 
@@ -354,7 +354,10 @@ def _common_disturbances(sides: Sequence[Side]) -> Iterator[str]:
             seen[kind] = seen.get(kind, 0) + 1
     for kind, count in seen.items():
         if count > len(readings) / 2 and kind in _COMMON:
-            yield f"{_COMMON[kind]} during {count} of {len(readings)} trials"
+            yield (
+                f"how small a difference this machine shows when it is left alone: {_COMMON[kind]} "
+                f"during {count} of {len(readings)} trials"
+            )
 
 
 def _refused_percentiles(sides: Sequence[Side]) -> Iterator[str]:
