@@ -19,17 +19,17 @@ pub const BUILT_IN: [BuiltIn; 3] = [
     BuiltIn {
         name: "tpcb-like",
         description: "<builtin: TPC-B (sort of)>",
-        text: include_str!("builtin/tpcb_like.sql"),
+        text: include_str!("transactions/tpcb_like.sql"),
     },
     BuiltIn {
         name: "simple-update",
         description: "<builtin: simple update>",
-        text: include_str!("builtin/simple_update.sql"),
+        text: include_str!("transactions/simple_update.sql"),
     },
     BuiltIn {
         name: "select-only",
         description: "<builtin: select only>",
-        text: include_str!("builtin/select_only.sql"),
+        text: include_str!("transactions/select_only.sql"),
     },
 ];
 
