@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pgdyno.experiment.comparing import Comparison, Finding, Flagged, Noise, Pair
+from pgdyno.experiment.comparing import Comparison, Finding, Noise, Pair
+from pgdyno.experiment.oddities import Flagged
 from pgdyno.experiment.readings import Reading, Side
 from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording as words

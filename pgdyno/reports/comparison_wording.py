@@ -9,7 +9,8 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from pgdyno.experiment.comparing import Comparison, Finding, Flagged, Noise, Pair, shown_metrics
+from pgdyno.experiment.comparing import Comparison, Finding, Noise, Pair, shown_metrics
+from pgdyno.experiment.oddities import Flagged
 from pgdyno.experiment.readings import Side
 from pgdyno.experiment.responses import Metric
 from pgdyno.reports.figures import rate
