@@ -86,7 +86,7 @@ def remarks_on(sides: Sequence[Side], *, interleaved: bool) -> Iterator[str]:
     if not interleaved and any(len(side.readings) > 1 for side in sides):
         yield (
             "the trials were not interleaved in blocks: whatever else changed between the two "
-            "sides, such as the machine's temper, is in the difference"
+            "sides, such as how busy the machine was, is in the difference"
         )
 
 
