@@ -37,19 +37,86 @@ class WorkloadChoice(Noun):
     )
 
 
-class SystemChoice(Noun):
-    """Which PostgreSQL: a private one of a version or path with settings, or the person's own."""
+class InitdbChoice(Noun):
+    """What is fixed when a cluster is made. None: as `servers.initdb` says."""
 
-    pg: str | None = Field(default=None, description="version or path; none: the newest found")
+    checksums: bool | None = None
+    wal_segment_bytes: int | None = Field(default=None, description="a power of two, from 11 on")
+    locale: str | None = None
+    encoding: str | None = None
+    locale_provider: Literal["libc", "icu", "builtin"] | None = None
+    icu_locale: str | None = None
+
+
+class StorageChoice(Noun):
+    """Folders of a private server beside its data folder. None: inside it."""
+
+    wal: str | None = None
+    temporary: str | None = None
+    tablespaces: dict[str, str] = Field(default={}, description="name → folder")
+
+
+class Limits(Noun):
+    """What the kernel grants the processes of one role at most, beside the CPUs they run on."""
+
+    cpu_share: float | None = Field(default=None, gt=0, description="of one CPU: 0.5, 2")
+    memory_bytes: int | None = Field(default=None, gt=0)
+
+
+class StandbyChoice(Noun):
+    """A server that streams from the primary."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", description="its role: standby-1")
+    synchronous: bool = Field(default=False, description="commits on the primary wait for it")
+    slot: bool = Field(default=False, description="the primary keeps its WAL in a slot")
+    settings: dict[str, str] = Field(default={}, description="where not the primary's")
+    port: int | None = Field(default=None, description="none: a free one (with tcp)")
+    cpus: tuple[int, ...] = Field(default=(), description="empty: any")
+    limits: Limits = Limits()
+
+
+class PoolerChoice(Noun):
+    """What stands between the load and the servers."""
+
+    kind: Literal["pgpool", "pgbouncer", "haproxy"]
+    mode: Literal["session", "transaction", "statement"] | None = Field(
+        default=None, description="how long a client keeps a server connection; none: its default"
+    )
+    settings: dict[str, str] = Field(default={}, description="its own, in its own words")
+    port: int | None = Field(default=None, description="none: a free one (with tcp)")
+    cpus: tuple[int, ...] = Field(default=(), description="empty: any")
+    limits: Limits = Limits()
+
+
+class SystemChoice(Noun):
+    """Which PostgreSQL: a private one of a version or path with settings, or the person's own.
+
+    A private one may have standbys that stream from it and a pooler in front.
+    """
+
+    pg: str | None = Field(
+        default=None,
+        description="version, path, build:NAME or git:REVISION; none: the newest found",
+    )
     settings: dict[str, str] = Field(default={})
+    initdb: InitdbChoice = InitdbChoice()
     data: str | None = Field(
         default=None, description="data folder to keep; none: temporary, removed"
     )
+    storage: StorageChoice = StorageChoice()
     tcp: bool = Field(
         default=False, description="listen on loopback too, with a generated password"
     )
     port: int | None = Field(default=None, description="port of a private server; none: a free one")
     cpus: tuple[int, ...] = Field(default=(), description="CPUs of a private server; empty: any")
+    limits: Limits = Limits()
+    standbys: tuple[StandbyChoice, ...] = ()
+    quorum: int | None = Field(
+        default=None,
+        ge=1,
+        description="commits wait for any so many synchronous standbys; none: for all of them",
+    )
+    pooler: PoolerChoice | None = None
     dsn: str | None = Field(default=None, description="your server (no password is stored)")
 
 
