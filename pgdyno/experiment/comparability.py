@@ -148,8 +148,8 @@ def _tools(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle
 def _durability(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
     sentence = _unlike(baseline, variant, lambda of: of.durability if of.writes else None)
     if sentence is None:
-        return
-    if purpose.one_experiment and purpose.sets(CLASS_SETTINGS):
+        yield from _promises(baseline, variant, purpose)
+    elif purpose.one_experiment and purpose.sets(CLASS_SETTINGS):
         yield _warned(
             "durability",
             f"not like for like, as you asked: durability class {sentence}; part of the difference "
@@ -157,6 +157,15 @@ def _durability(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obs
         )
     else:
         yield _refused("durability", f"different durability classes: {sentence}")
+
+
+def _promises(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
+    """`D?` is a provider's promise, not derived: two of them need not be the same promise."""
+    labels = {_words(side, lambda of: of.durability) for side in (baseline, variant)}
+    if not any("D?" in label for label in labels):
+        return
+    kind = _warned if purpose.one_experiment else _refused
+    yield kind("provider", "durability is the provider's promise (D?) and was not derived")
 
 
 def _data(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:

@@ -89,6 +89,14 @@ def test_a_class_that_was_asked_for_is_a_warning_and_marks_the_verdict() -> None
     assert judged(off, experiment("clients")).refused[0].name == "durability"
 
 
+def test_a_providers_promise_is_compared_within_one_experiment_only() -> None:
+    sides = side("a", [100.0], durability="D?"), side("b", [100.0], durability="D?")
+    assert [each.name for each in judge_comparability(*sides, RUNS).refused] == ["provider"]
+    found = judge_comparability(*sides, experiment("clients"))
+    assert (found.refused, [each.name for each in found.warned]) == ((), ["provider"])
+    assert found.like_for_like
+
+
 def test_what_was_varied_is_no_other_data() -> None:
     scale = side("b", [100.0], data={"workload": "tpcb", "data version": "1", "scale": "50"})
     other = side("b", [100.0], data={"workload": "userlogin", "data version": "3", "users": "9"})
