@@ -70,11 +70,11 @@ fn place(query: &str, position: usize) -> Option<String> {
     let before = &chars[..at];
     let begin = before
         .iter()
-        .rposition(|c| ends_line(c))
+        .rposition(ends_line)
         .map_or(0, |newline| newline + 1);
     let end = chars[at..]
         .iter()
-        .position(|c| ends_line(c))
+        .position(ends_line)
         .map_or(chars.len(), |length| at + length);
     // A carriage return and the newline after it are one end of a line.
     let single = |(index, c): (usize, &char)| match c {

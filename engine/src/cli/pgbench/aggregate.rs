@@ -3,6 +3,7 @@
 //! The first interval begins with the second in which the run began. An interval in which nothing ended is told, too,
 //! and so is the last one, which the end of the run cuts short (pgbench drops it).
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::log::{Entry, Fate};
@@ -13,16 +14,20 @@ use crate::outcome::FailureClass;
 /// Microseconds in a second.
 const US_PER_S: u64 = 1_000_000;
 
-/// Columns that are zero unless an option asks for them.
-#[derive(Clone, Copy, Debug)]
-pub struct Columns {
-    lag: bool,
-    skipped: bool,
-    retries: bool,
-    failures: bool,
-    /// The 16th column, of version 19: it is there only with `--continue-on-error`.
-    other: bool,
+/// Columns that are zero, or not there, unless an option asks for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Lag,
+    Skipped,
+    Retries,
+    Failures,
+    /// The 16th, of version 19: it is there only with `--continue-on-error`.
+    Other,
 }
+
+/// What the options ask for.
+#[derive(Clone, Debug)]
+pub struct Columns(BTreeSet<Column>);
 
 /// The transactions of one thread in the current interval.
 #[derive(Clone, Debug)]
@@ -35,15 +40,21 @@ pub struct Aggregate {
 }
 
 impl Columns {
-    /// What the options ask for.
+    /// Of these options.
     pub fn of(options: &Options) -> Self {
-        Self {
-            lag: options.rate_per_s.is_some(),
-            skipped: options.latency_limit.is_some(),
-            retries: options.max_tries != 1,
-            failures: options.has(Switch::FailuresDetailed),
-            other: options.has(Switch::ContinueOnError),
-        }
+        let columns = [
+            (Column::Lag, options.rate_per_s.is_some()),
+            (Column::Skipped, options.latency_limit.is_some()),
+            (Column::Retries, options.max_tries != 1),
+            (Column::Failures, options.has(Switch::FailuresDetailed)),
+            (Column::Other, options.has(Switch::ContinueOnError)),
+        ];
+        let asked_for = columns.into_iter().filter(|&(_, asked_for)| asked_for);
+        Self(asked_for.map(|(column, _)| column).collect())
+    }
+
+    fn has(&self, column: Column) -> bool {
+        self.0.contains(&column)
     }
 }
 
@@ -70,7 +81,7 @@ impl Aggregate {
             Fate::Committed => {
                 tally.committed += 1;
                 tally.latency.record(entry.latency_us as f64);
-                if self.columns.lag {
+                if self.columns.has(Column::Lag) {
                     tally.lag.record(entry.lag_us as f64);
                 }
             }
@@ -109,12 +120,6 @@ impl Aggregate {
             deadlock,
             ..
         } = &self.tally;
-        let Columns {
-            skipped: with_skipped,
-            retries: with_retries,
-            failures,
-            ..
-        } = self.columns;
         let begin_s = self.begin_us / US_PER_S;
         let _ = write!(text, "{begin_s} {}", self.tally.committed);
         for moments in [latency, lag] {
@@ -122,18 +127,18 @@ impl Aggregate {
             let (min, max) = (moments.min_us, moments.max_us);
             let _ = write!(text, " {sum:.0} {squares:.0} {min:.0} {max:.0}");
         }
-        for (column, asked_for) in [
-            (skipped, with_skipped),
-            (retried, with_retries),
-            (retries, with_retries),
-            (serialization, failures),
-            (deadlock, failures),
+        let shown = |column, count: u64| if self.columns.has(column) { count } else { 0 };
+        for count in [
+            shown(Column::Skipped, *skipped),
+            shown(Column::Retries, *retried),
+            shown(Column::Retries, *retries),
+            shown(Column::Failures, *serialization),
+            shown(Column::Failures, *deadlock),
         ] {
-            let _ = write!(text, " {}", if asked_for { *column } else { 0 });
+            let _ = write!(text, " {count}");
         }
-        if self.columns.other {
-            let other = if failures { self.tally.other } else { 0 };
-            let _ = write!(text, " {other}");
+        if self.columns.has(Column::Other) {
+            let _ = write!(text, " {}", shown(Column::Failures, self.tally.other));
         }
         text.push(b'\n');
     }

@@ -112,7 +112,7 @@ impl Log {
     pub fn start(&mut self, start_us: u64) {
         if let Some(interval_s) = self.aggregate_interval_s {
             for thread in &mut self.threads {
-                thread.aggregate = Some(Aggregate::new(self.columns, interval_s, start_us));
+                thread.aggregate = Some(Aggregate::new(self.columns.clone(), interval_s, start_us));
             }
         }
     }
