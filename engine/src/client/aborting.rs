@@ -191,6 +191,9 @@ impl Client {
             .limits
             .transactions
             .map_or(u64::MAX, |most| most.saturating_sub(self.measured));
+        if most == 0 {
+            return None;
+        }
         let start_ns = schedule.take_start_within(self.slot, now_ns, most);
         while let Some(phase) = context.schedule.as_mut().and_then(|s| s.take_skipped()) {
             let transaction_type = *self.chosen.get_or_insert_with(|| context.mix.choose());
