@@ -50,7 +50,7 @@ def sharing_place() -> Iterator[Place]:
         Path(folder).chmod(0o755)
         os.truncate(os.open(image, os.O_CREAT | os.O_WRONLY), 400 * 1024**2)
         subprocess.run(["mkfs.xfs", "-q", image], check=True, timeout=30)
-        mount = ["mount", "-o", "loop", image, mounted]
+        mount = ["mount", "-o", "loop", str(image), str(mounted)]
         if subprocess.run(mount, check=False, timeout=30).returncode != 0:
             pytest.skip("a loop device cannot be mounted here")
         try:
@@ -233,9 +233,9 @@ def test_on_a_server_of_ones_own_trials_get_copies_of_the_database(
         text = SHORT + "replicates = 1\n" + shown + f'dsn = "{database}"\n' + PAIR
         trials = run_short(place, text)
         assert [trial.reset.method for trial in trials if trial.reset] == ["template", "template"]
-        left = databases(maintenance)
-        assert elsewhere in left and gone not in left
-        assert not {one for one in left if one.startswith("pgdyno_trial_")} - {elsewhere}
+        now = databases(maintenance)
+        assert elsewhere in now and gone not in now
+        assert not {one for one in now if one.startswith("pgdyno_trial_")} - {elsewhere}
         assert set((place.folder / "shown").read_text().splitlines()) == {"public, pg_catalog"}
         with psycopg.connect(database) as connection:
             rows = connection.execute("select count(*) from pgbench_history").fetchone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pgdyno.observers.base import Row
 from pgdyno.observers.server_build import build_concerns
 from pgdyno.observers.state_age import checkpoint_distance_bytes, state_age
 
@@ -12,12 +13,12 @@ pytestmark = pytest.mark.unit
 MB = 1024**2
 
 
-def table(**changes: object) -> dict[str, object]:
-    row: dict[str, object] = {
+def table(**changes: float | None) -> Row:
+    row: Row = {
         "schema_name": "public", "name": "t", "live_rows": 100, "dead_rows": 7, "heap_bytes": 8192,
         "index_bytes": 16384, "since_vacuum_s": 3.0, "since_analyze_s": 2.0,
     }  # fmt: skip
-    return row | changes
+    return {**row, **changes}
 
 
 def test_tables_add_up_and_the_longest_time_counts() -> None:
