@@ -179,6 +179,8 @@ pub struct Client {
     done: bool,
     /// Whether it has no session and wants another.
     seeking: Seeking,
+    /// Transactions in a row that sent nothing.
+    unsent: u8,
     /// The transaction type of the next start, where it is known already.
     chosen: Option<usize>,
     /// Tries of transactions since the client began.
@@ -221,6 +223,7 @@ impl Client {
             told_why: false,
             done: false,
             seeking: Seeking::No,
+            unsent: 0,
             chosen: None,
             tries_begun: 0,
             watch: Watch::default(),

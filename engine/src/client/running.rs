@@ -11,6 +11,9 @@ use crate::wire::incoming::Message;
 use crate::wire::message::{Columns, Row, ServerError};
 use crate::wire::outgoing::Expected;
 
+/// Transactions that send nothing, one after the other, before the worker looks around. Each needs some stack.
+const UNSENT_MOST: u8 = 64;
+
 impl Client {
     /// The client is free: find out when its next transaction starts.
     pub(super) fn free(&mut self, context: &mut Context, now_ns: u64) -> Next {
@@ -498,6 +501,11 @@ impl Client {
         if sent {
             return self.free(context, now_ns);
         }
+        if self.unsent < UNSENT_MOST && context.rules.is_some() {
+            self.unsent += 1;
+            return self.free(context, now_ns);
+        }
+        self.unsent = 0;
         // A script that sends nothing never waits: let the worker look around before the next one.
         let next_start = self.take_start(context, now_ns);
         self.start_ns = next_start;
