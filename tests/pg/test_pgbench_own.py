@@ -103,11 +103,13 @@ def test_json_histograms_and_log_tell_what_the_report_tells(database: str, tmp_p
     assert total["committed"] == int(report["number of transactions actually processed"]) > 0
     assert total["committed"] == sum(script["committed"] for script in document["scripts"])
     assert total["committed"] == sum(interval["committed"] for interval in document["intervals"])
-    latency = total["latency"]
+    response_time = total["latency"]
     for name in ("p50", "p99.9"):
-        expected_us = latency["percentiles_us"][name]
+        expected_us = response_time["percentiles_us"][name]
         assert float(report[f"latency {name}"]) == pytest.approx(expected_us / 1000, abs=0.0006)
-    assert float(report["latency average"]) == pytest.approx(latency["mean_us"] / 1000, abs=0.0006)
+    assert float(report["latency average"]) == pytest.approx(
+        response_time["mean_us"] / 1000, abs=0.0006
+    )
     assert float(report["tps"]) == pytest.approx(total["tps"], rel=1e-6)
     lines = [
         line.split() for path in tmp_path.glob("log.*") for line in path.read_text().splitlines()
