@@ -6,7 +6,9 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use crate::error_log::{ErrorLog, Place, Seen};
-use crate::history::{Dropped, Ledger, Record, SkippedRecord, TransactionRecord, Try, TryEvent, Wanted};
+use crate::history::{
+    Dropped, Ledger, Record, SkippedRecord, TransactionRecord, Try, TryEvent, Wanted,
+};
 use crate::outages::OutageRecorder;
 use crate::outcome::TransactionOutcome;
 use crate::process::{Usage, usage};

@@ -192,9 +192,7 @@ pub fn refusal(destination: &Destination, told: &str) -> String {
     let Some(address) = address.filter(|_| destination.target.hosts.len() == 1) else {
         return told.to_owned();
     };
-    let told = told
-        .strip_prefix(&format!("{address}: "))
-        .unwrap_or(told);
+    let told = told.strip_prefix(&format!("{address}: ")).unwrap_or(told);
     let sqlstate = told.starts_with(char::is_lowercase).then(String::new);
     let failure = Failure {
         sqlstate,

@@ -9,9 +9,9 @@
 
 mod advice;
 mod aggregate;
-mod arguments;
 #[cfg(test)]
 mod argument_tests;
+mod arguments;
 mod benchmark;
 mod builtin;
 mod checks;

@@ -7,8 +7,13 @@ use super::super::parser::{Strictness, parse_script};
 use super::super::variables::Names;
 
 fn parse(source: &str) -> Result<Vec<Command>, Vec<String>> {
-    parse_script("f.sql", source, &mut Names::default(), Strictness::AllFaults)
-        .map_err(|problems| problems.iter().map(|problem| problem.to_string()).collect())
+    parse_script(
+        "f.sql",
+        source,
+        &mut Names::default(),
+        Strictness::AllFaults,
+    )
+    .map_err(|problems| problems.iter().map(|problem| problem.to_string()).collect())
 }
 
 fn labels(source: &str) -> Vec<String> {
