@@ -23,8 +23,8 @@ ENGINE: Final = "engine"
 class Server:
     """A running PostgreSQL.
 
-    `conninfo` carries no password; `password` reaches processes by environment only. `data` and
-    `postmaster_pid` are None for a server that is not ours or not on this host.
+    `conninfo` carries no password; `password` reaches processes by environment only. `data`,
+    `sockets` and `postmaster_pid` are None for a server that is not ours or not on this host.
     """
 
     conninfo: str
@@ -35,6 +35,7 @@ class Server:
     private: bool
     bin_dir: Path | None = None
     data: Path | None = None
+    sockets: Path | None = None
     postmaster_pid: int | None = None
     log: Path | None = None
     initdb_options: tuple[str, ...] = ()

@@ -11,15 +11,17 @@ import contextlib
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pgdyno.errors import InvalidInput
 from pgdyno.hosts.base import Host
+from pgdyno.model import Limits
 from pgdyno.servers import folders, initdb, orphans
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.copying import Copied, CopyMethod, copy_cluster
 from pgdyno.servers.shielding import uninterrupted
+from pgdyno.servers.standby import BaseBackup, make_standby
 
 LOOPBACK = "127.0.0.1"
 _DEFAULT_PORT = 5432
@@ -38,7 +40,8 @@ class Origin:
 class ClusterChoice:
     """What kind of private server. `data` None: temporary, removed; `port` None: a free one.
 
-    `cpus` are those it and all its backends may use; empty: any. `origin` None: a new cluster.
+    `cpus` are those it and all its backends may use; empty: any. `origin` None: a new cluster; a
+    base backup makes a standby.
     """
 
     installation: Installation
@@ -48,7 +51,8 @@ class ClusterChoice:
     port: int | None
     user: str | None
     cpus: tuple[int, ...] = ()
-    origin: Origin | None = None
+    limits: Limits = field(default_factory=Limits)
+    origin: Origin | BaseBackup | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +101,7 @@ def cluster_folders(choice: ClusterChoice, host: Host, ledger: orphans.Ledger) -
 def _place(choice: ClusterChoice, host: Host, identifier: str) -> Cluster:
     """Decide on folders and port; nothing is made yet."""
     name = orphans.FOLDER_PREFIX + identifier
-    root = None if choice.origin is None else choice.origin.root
+    root = choice.origin.root if isinstance(choice.origin, Origin) else None
     root = root or folders.temporary_root(host, choice.user)
     base, sockets = root / name, folders.socket_folder(root, name)
     data = base / "data" if choice.data is None else choice.data
@@ -150,6 +154,8 @@ def _make(cluster: Cluster, host: Host, *, reuse: bool) -> Cluster:
     if choice.data is not None:
         folders.prepare_data_folder(host, choice.user, data)
         initdb.make_kept_cluster(account, choice.installation, data / cluster.base.name)
+    elif isinstance(choice.origin, BaseBackup):
+        make_standby(account, choice.origin, data)
     elif choice.origin is not None:
         origin = choice.origin
         return replace(cluster, copied=copy_cluster(account, origin.data, data, origin.method))

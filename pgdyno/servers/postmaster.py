@@ -22,11 +22,12 @@ from psycopg.conninfo import make_conninfo
 
 from pgdyno.errors import PgdynoError
 from pgdyno.hosts.base import Command, Host, Process
-from pgdyno.servers import initdb, orphans, trouble
+from pgdyno.servers import initdb, orphans, replication, trouble
 from pgdyno.servers.base import Server
 from pgdyno.servers.cluster import LOOPBACK, Cluster
-from pgdyno.servers.settings import render_settings
+from pgdyno.servers.settings import render_settings, understood
 from pgdyno.servers.shielding import uninterrupted
+from pgdyno.servers.standby import BaseBackup
 
 Ending = Literal["clean", "at once"]
 
@@ -59,7 +60,10 @@ def running(
     try:
         process = _start(cluster, host, ending)
         ledger.with_server(cluster.entry, process.pid)
-        yield _await(cluster, host, process)
+        server = _await(cluster, host, process)
+        if cluster.used_before:
+            replication.drop_slots(server)  # Of an earlier life that was killed.
+        yield server
     finally:
         with uninterrupted():
             _stop(process, ending)
@@ -68,7 +72,8 @@ def running(
 def write_settings(cluster: Cluster, settings: Mapping[str, str], host: Host) -> None:
     """Write the person's settings where the server reads them at its start, or when told to."""
     account = initdb.Account(host=host, user=cluster.choice.user)
-    account.write(cluster.data / initdb.SETTINGS_FILE, render_settings(settings))
+    here = understood(settings, cluster.choice.installation.version_num, host).settings
+    account.write(cluster.data / initdb.SETTINGS_FILE, render_settings(here))
 
 
 def _start(cluster: Cluster, host: Host, ending: Ending) -> Process:
@@ -104,7 +109,8 @@ def _list_item(text: str) -> str:
 
 def _await(cluster: Cluster, host: Host, process: Process) -> Server:
     """The server when it answers; raises `PgdynoError` when it ends or the deadline passes."""
-    deadline_s = _RECOVERY_DEADLINE_S if cluster.used_before else _START_DEADLINE_S
+    recovers = cluster.used_before or isinstance(cluster.choice.origin, BaseBackup)
+    deadline_s = _RECOVERY_DEADLINE_S if recovers else _START_DEADLINE_S
     end_s = time.monotonic() + deadline_s
     conninfo = make_conninfo(
         host=str(cluster.sockets), port=cluster.port, user=initdb.SUPERUSER, dbname="postgres"
@@ -131,17 +137,11 @@ def _describe(
     choice = cluster.choice
     password, host_address = None, str(cluster.sockets)
     if choice.tcp:
-        password, host_address = secrets.token_urlsafe(24), LOOPBACK
-        # Only the verifier crosses, so that no log of statements can hold the password.
-        method = b"scram-sha-256" if connection.info.server_version >= 100000 else b"md5"
-        verifier = connection.pgconn.encrypt_password(
-            password.encode(), initdb.SUPERUSER.encode(), method
-        )
-        connection.execute(
-            sql.SQL("ALTER ROLE {} PASSWORD {}").format(
-                sql.Identifier(initdb.SUPERUSER), sql.Literal(verifier.decode())
-            )
-        )
+        host_address = LOOPBACK
+        if isinstance(choice.origin, BaseBackup):
+            password = choice.origin.password
+        else:
+            password = _set_password(connection)
     return Server(
         conninfo=make_conninfo(
             host=host_address, port=cluster.port, user=initdb.SUPERUSER, dbname="postgres"
@@ -153,9 +153,25 @@ def _describe(
         private=True,
         bin_dir=choice.installation.bin_dir,
         data=cluster.data,
+        sockets=cluster.sockets,
         log=cluster.log,
         initdb_options=initdb.options_of(host, cluster.data),
     )
+
+
+def _set_password(connection: psycopg.Connection[tuple[object, ...]]) -> str:
+    """Give the superuser a new password; only its verifier crosses, so that no log can hold it."""
+    password = secrets.token_urlsafe(24)
+    method = b"scram-sha-256" if connection.info.server_version >= 100000 else b"md5"
+    verifier = connection.pgconn.encrypt_password(
+        password.encode(), initdb.SUPERUSER.encode(), method
+    )
+    connection.execute(
+        sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+            sql.Identifier(initdb.SUPERUSER), sql.Literal(verifier.decode())
+        )
+    )
+    return password
 
 
 def _not_started(cluster: Cluster, reason: str) -> PgdynoError:
