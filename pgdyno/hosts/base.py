@@ -18,6 +18,7 @@ from typing import IO, Protocol
 class Command:
     """What to run. `user` None: as ourselves; `cpus` empty: anywhere.
 
+    `cgroups` are folders of control groups that exist; it enters them before it is executed.
     `death_signal` is what the process gets when the lab dies, however it dies.
     """
 
@@ -26,6 +27,7 @@ class Command:
     folder: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     cpus: tuple[int, ...] = ()
+    cgroups: tuple[Path, ...] = ()
     input_text: str | None = None
     death_signal: signal.Signals = signal.SIGKILL
 

@@ -1,4 +1,5 @@
-"""The last step before a command runs: become its user, pin it, tie its life to the lab's, execute.
+"""The last step before a command runs: enter its control groups, become its user, pin it, tie
+its life to the lab's, execute.
 
 Run as a script with `python -I -S launch.py FD SPEC`; imports nothing of pgdyno. What goes wrong is
 written to the descriptor FD, which closes by itself when the command has been executed: an empty
@@ -31,6 +32,13 @@ def _become(user: str) -> dict[str, str]:
     return {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user}
 
 
+def _enter(cgroups: list[str]) -> None:
+    """Enter control groups, while we may: a server's account has no right to. 0 means ourselves."""
+    for folder in cgroups:
+        with open(os.path.join(folder, "cgroup.procs"), "w") as members:  # noqa: PTH118, PTH123
+            members.write("0")
+
+
 def _tie_to(parent_pid: int, death_signal: int) -> None:
     """Ask for `death_signal` when the parent dies; ends at once when it is dead already."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -43,6 +51,7 @@ def _tie_to(parent_pid: int, death_signal: int) -> None:
 def launch(spec: dict[str, Any]) -> None:
     """Execute `spec["words"]`; returns only by raising `OSError`, `KeyError` or `ValueError`."""
     environment = dict(os.environ)
+    _enter(spec["cgroups"])
     if spec["user"] is not None:
         own = _become(spec["user"])
         environment.update({name: own[name] for name in own if name not in spec["given_names"]})

@@ -122,6 +122,7 @@ def _spawn(command: Command, *, input_fd: int, output_fd: int, error_fd: int) ->
         # Names only: the values may be secret, and everybody sees arguments.
         "given_names": list(command.environment),
         "cpus": list(command.cpus),
+        "cgroups": [str(folder) for folder in command.cgroups],
         "death_signal": int(command.death_signal),
         "parent_pid": os.getpid(),
     }

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from pgdyno.errors import Problems
+from pgdyno.errors import PgdynoError, Problems
 from pgdyno.hosts.base import Command, Completed, Host
 from pgdyno.servers.binaries import Installation
+from pgdyno.servers.translation import Translated, comparable_locale, translate
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 _CHECK_DEADLINE_S = 20.0
@@ -73,10 +74,28 @@ def known_settings(
     return parse_description(described.output)
 
 
+def understood(settings: Mapping[str, str], version_num: int, host: Host) -> Translated:
+    """Settings in the words of that version, with a line for each that was changed or dropped."""
+    return translate(settings, version_num, installed_locales(host))
+
+
+def installed_locales(host: Host) -> frozenset[str] | None:
+    """The operating system's locales as they can be compared; None where it does not list them."""
+    try:
+        listed = host.run(Command(words=["locale", "-a"]), deadline_s=_CHECK_DEADLINE_S)
+    except PgdynoError:
+        return None
+    names = frozenset(comparable_locale(line.strip()) for line in listed.output.splitlines())
+    return names if listed.status == 0 and names else None
+
+
 def check_settings(
     settings: Mapping[str, str], installation: Installation, host: Host, user: str | None
 ) -> None:
-    """Raise `Problems` with every name that does not exist and every value that is impossible."""
+    """Raise `Problems` with every name that does not exist and every value that is impossible.
+
+    Old names and values are translated first, as they are when the server gets them.
+    """
     if not settings:
         return
     facts = setting_facts()
@@ -85,7 +104,8 @@ def check_settings(
         for name in settings
         if name.lower() in facts.owned
     ]
-    rest = {name: value for name, value in settings.items() if name.lower() not in facts.owned}
+    theirs = {name: value for name, value in settings.items() if name.lower() not in facts.owned}
+    rest = understood(theirs, installation.version_num, host).settings
     judged_together = _judge(rest, installation, host, user) if rest else None
     if judged_together is not None and judged_together.status != 0:
         known = known_settings(installation, host, user)
