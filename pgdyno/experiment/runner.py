@@ -57,7 +57,7 @@ def run_experiment(
     with sole_runner(run):
         _close_broken_off(run)
         runner = _Runner(run, workloads, host, progress)
-        with Staging(run.experiment, workloads, host) as staging:
+        with Staging(run.experiment, workloads, host, progress.notice) as staging:
             return runner.run(staging)
 
 

@@ -8,7 +8,7 @@ common, so that no variant starts from files that another one's settings have sh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -38,13 +38,17 @@ class Staging:
     """A context for a whole experiment: what is shared is removed when it ends."""
 
     def __init__(
-        self, experiment: Experiment, workloads: Mapping[str, ResolvedWorkload], host: Host
+        self,
+        experiment: Experiment,
+        workloads: Mapping[str, ResolvedWorkload],
+        host: Host,
+        notice: Callable[[str], None],
     ) -> None:
         self._experiment = experiment
         self._host = host
         self._keys: dict[str, Key] = {}
         if len(experiment.variants) > 1:
-            self._keys = state_keys(experiment.variants, workloads, host)
+            self._keys = state_keys(experiment.variants, workloads, host, notice)
             self._refuse_mixed_folders()
         self._states: dict[Key, State] = {}
         self._kept = ExitStack()
@@ -122,7 +126,10 @@ class Staging:
 
 
 def state_keys(
-    variants: tuple[Variant, ...], workloads: Mapping[str, ResolvedWorkload], host: Host
+    variants: tuple[Variant, ...],
+    workloads: Mapping[str, ResolvedWorkload],
+    host: Host,
+    notice: Callable[[str], None],
 ) -> dict[str, Key]:
     """Variant → what must be equal for two variants to share a loaded state.
 
@@ -137,7 +144,7 @@ def state_keys(
         asked = system.model_dump_json(include={"pg", "dsn", "settings"})
         if asked not in builds:
             try:
-                builds[asked] = _build(system, host)
+                builds[asked] = _build(system, host, notice)
             except InvalidInput as error:
                 problems += [f"{variant.name}: {line}" for line in str(error).splitlines()]
                 continue
@@ -154,12 +161,12 @@ def state_keys(
     return keys
 
 
-def _build(system: SystemChoice, host: Host) -> str:
+def _build(system: SystemChoice, host: Host, notice: Callable[[str], None]) -> str:
     """Which server it is; a private one is found, and asked whether it takes the settings."""
     if system.dsn is not None:
         return f"dsn {system.dsn}"
     refuse_contradictions(system)
-    return str(cluster_choice(system, host).installation.bin_dir)
+    return str(cluster_choice(system, host, notice).installation.bin_dir)
 
 
 def _data_digest(workload: ResolvedWorkload) -> str:

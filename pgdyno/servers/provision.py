@@ -16,8 +16,8 @@ from pgdyno.hosts.base import Host
 from pgdyno.model import SystemChoice
 from pgdyno.servers import orphans
 from pgdyno.servers.base import Server
-from pgdyno.servers.binaries import choose, find_installations
 from pgdyno.servers.cluster import Cluster, ClusterChoice, Origin, cluster_folders
+from pgdyno.servers.obtaining import obtain
 from pgdyno.servers.postmaster import Ending, running
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.readable import readable_by
@@ -72,7 +72,7 @@ def private_cluster(
     """
     refuse_contradictions(choice)
     sweep(ledger, notice)
-    chosen = replace(cluster_choice(choice, host), origin=origin)
+    chosen = replace(cluster_choice(choice, host, notice), origin=origin)
     with cluster_folders(chosen, host, ledger) as cluster:
         yield cluster
 
@@ -83,11 +83,15 @@ def sweep(ledger: orphans.Ledger, notice: Callable[[str], None]) -> None:
         notice(line)
 
 
-def cluster_choice(choice: SystemChoice, host: Host) -> ClusterChoice:
-    """A private server's binaries, account and settings, found and checked; nothing is made yet."""
+def cluster_choice(
+    choice: SystemChoice, host: Host, notice: Callable[[str], None] = _silent
+) -> ClusterChoice:
+    """A private server's binaries, account and settings, found and checked; no cluster is made.
+
+    A version that is not on this machine is fetched and a revision is built, as `notice` is told.
+    """
     user = server_user()
-    chosen = choose(choice.pg, find_installations(host), host)
-    installation = readable_by(chosen, user, host)
+    installation = readable_by(obtain(choice.pg, host, notice), user, host)
     check_settings(choice.settings, installation, host, user)
     return ClusterChoice(
         installation=installation,

@@ -2,25 +2,33 @@
 
 A checkout under /root or a home of mode 0700 hides its `.venv` from the account a server runs as.
 Then the installation is copied once to a cache that everybody can read, its layout kept: programs
-find their libraries and their `share` folder relative to themselves.
+find their libraries and their `share` folder relative to themselves. A copy whose original is gone
+or has changed is removed when the next one is made.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.errors import PgdynoError
 from pgdyno.hosts.base import Command, Host
+from pgdyno.servers import processes
 from pgdyno.servers.binaries import Installation
+from pgdyno.servers.cache import open_for_all
 
 _CACHE = Path("/var/cache/pgdyno/binaries")
+_ORIGIN_FILE = "original.json"
 _ASK_DEADLINE_S = 20.0
+# Between the choice of a copy and the start of its server nothing shows that it is wanted.
+_WANTED_S = 3600.0
 _UNNEEDED = shutil.ignore_patterns("*.a", "include", "__pycache__", "*.pyc")
 
 
@@ -42,7 +50,10 @@ def readable_by(
     libraries = _libraries_beside(prefix)
     copied = cache / _key(prefix)
     if not copied.is_dir():
+        prune_copies(cache)
         _copy(prefix, libraries, copied)
+    with contextlib.suppress(OSError):
+        os.utime(copied)
     bin_dir = copied / prefix.parent.name / prefix.name / "bin"
     if not _runs(host, bin_dir, user):
         raise PgdynoError(
@@ -51,6 +62,32 @@ def readable_by(
             hint="make the folder readable for all, or choose another with --pg",
         )
     return replace(installation, bin_dir=bin_dir)
+
+
+def prune_copies(cache: Path = _CACHE) -> tuple[Path, ...]:
+    """Remove copies that nothing will ask for again; returns their folders.
+
+    A copy stays while its original is as it was, while a process executes it, and for an hour after
+    it was chosen last.
+    """
+    outdated = [
+        copy
+        for copy in (sorted(cache.iterdir()) if cache.is_dir() else [])
+        if copy.name != _key_of_original(copy)
+        and time.time() - copy.stat().st_mtime > _WANTED_S
+        and not processes.executing_below(copy)
+    ]
+    for copy in outdated:
+        shutil.rmtree(copy, ignore_errors=True)
+    return tuple(copy for copy in outdated if not copy.exists())
+
+
+def _key_of_original(copy: Path) -> str | None:
+    """What a copy of the original would be called now; None where there is no original."""
+    try:
+        return _key(Path(json.loads((copy / _ORIGIN_FILE).read_text())["prefix"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _libraries_beside(prefix: Path) -> Path | None:
@@ -78,7 +115,8 @@ def _copy(prefix: Path, libraries: Path | None, target: Path) -> None:
             shutil.copytree(prefix, place, symlinks=True, ignore=_UNNEEDED)
             if libraries is not None:
                 shutil.copytree(libraries, building / libraries.name, symlinks=True)
-            _open_for_all(building)
+            (building / _ORIGIN_FILE).write_text(json.dumps({"prefix": str(prefix)}) + "\n")
+            open_for_all(building)
             with contextlib.suppress(FileExistsError):  # Somebody else was faster.
                 building.rename(target)
         finally:
@@ -88,18 +126,6 @@ def _copy(prefix: Path, libraries: Path | None, target: Path) -> None:
             f"cannot copy the PostgreSQL in '{prefix}' to '{target}': {error}",
             hint="the server's account cannot read it where it is",
         ) from error
-
-
-def _open_for_all(folder: Path) -> None:
-    """Let everybody read all files and run those that somebody may run."""
-    folder.chmod(0o755)
-    for parent, folders, files in os.walk(folder):
-        for name in folders:
-            (Path(parent) / name).chmod(0o755)
-        for name in files:
-            file = Path(parent) / name
-            if not file.is_symlink():
-                file.chmod(0o755 if file.stat().st_mode & 0o111 else 0o644)
 
 
 def _runs(host: Host, bin_dir: Path, user: str) -> bool:
