@@ -10,12 +10,15 @@ from pgdyno.experiment.measuring import EnginePid, observer_connections, observe
 from pgdyno.model import Placement
 from pgdyno.observers import durability_facts
 from pgdyno.observers.environment import environment
+from pgdyno.observers.replication import primary_observers
 from pgdyno.observers.server_build import build_concerns, read_compiler_flags
 from pgdyno.observers.server_settings import read_settings
 from pgdyno.observers.session import session
 from pgdyno.observers.sizes import read_sizes
 from pgdyno.servers import preflight
-from pgdyno.servers.base import Server
+from pgdyno.servers.base import Server, alone
+from pgdyno.servers.settings import understood
+from pgdyno.servers.topology import primary_role
 
 
 def describe(context: Context, server: Server) -> None:
@@ -28,15 +31,23 @@ def describe(context: Context, server: Server) -> None:
         settings = read_settings(asked)
         flags = read_compiler_flags(asked)
     context.stored.write("settings.json", settings.model_copy(update={"compiler_flags": flags}))
-    for concern in build_concerns(settings.all.get("debug_assertions"), flags):
+    told = () if not server.private else _translated(context, server)
+    for concern in (*told, *build_concerns(settings.all.get("debug_assertions"), flags)):
         if concern not in context.diary.trial.notices:
             context.diary.notice(concern)
 
 
+def _translated(context: Context, server: Server) -> tuple[str, ...]:
+    """What became of settings in the words of another version."""
+    asked = context.variant.system.settings
+    return understood(asked, server.version_num, context.host).notices
+
+
 def refuse_unfit(context: Context, server: Server, *, data_bytes: int) -> None:
     """Raise `Problems` for what would fail later: connections, and room for `data_bytes`."""
-    observers = observers_of(server, context.host, EnginePid())
+    observers = observers_of(alone(server), context.host, EnginePid())
     needed = context.variant.load.clients + observer_connections(observers)
+    needed += len(primary_observers("", None)) if context.variant.system.standbys else 0
     limits = preflight.gather(server.conninfo, server.password, private=server.private)
     problems = preflight.check_connections(needed, limits)
     if server.data is not None:
@@ -58,8 +69,9 @@ def _placement(context: Context, server: Server) -> dict[str, Placement]:
         "engine": Placement(host=host, cpus=choice.load.cpus or ours),
         "observers": Placement(host=host, cpus=ours),
     }
+    role = primary_role(choice.system)
     if server.host_name == host:
-        roles["server"] = Placement(host=host, cpus=choice.system.cpus or ours)
+        roles[role] = Placement(host=host, cpus=choice.system.cpus or ours)
     else:
-        roles["server"] = Placement(host=server.host_name, cpus=())
+        roles[role] = Placement(host=server.host_name, cpus=())
     return roles

@@ -19,10 +19,11 @@ from pgdyno.experiment.context import Context
 from pgdyno.experiment.policies import blocks_at_most
 from pgdyno.experiment.resetting import choose_for_private
 from pgdyno.experiment.states import Copies, Fresh, OneServer, State, Theirs
+from pgdyno.experiment.surroundings import surrounded
 from pgdyno.hosts.base import Host
 from pgdyno.model import Experiment, StateIdentity, SystemChoice, Variant
 from pgdyno.servers import folders, preflight
-from pgdyno.servers.base import Server
+from pgdyno.servers.base import System
 from pgdyno.servers.copying import can_clone
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.provision import cluster_choice, refuse_contradictions
@@ -65,16 +66,16 @@ class Staging:
         self._kept.close()
 
     @contextmanager
-    def ready(self, context: Context) -> Iterator[Server]:
-        """The trial's server with its data in the loaded state, for as long as the trial lasts."""
+    def ready(self, context: Context) -> Iterator[System]:
+        """The trial's system with its data in the loaded state, for as long as the trial lasts."""
         key = self._keys.get(context.variant.name, _ONLY)
         state = self._states.get(key)
         if state is None:
             state = self._new_state(context, key)
             self._kept.callback(state.close)
             self._states[key] = state
-        with state.ready(context) as server:
-            yield server
+        with state.ready(context) as server, surrounded(context, server) as system:
+            yield system
 
     def _new_state(self, context: Context, key: Key) -> State:
         variant, asked = context.variant, self._experiment.reset
@@ -141,7 +142,9 @@ def state_keys(
     keys = {}
     for variant in variants:
         system, workload = variant.system, workloads[variant.name]
-        asked = system.model_dump_json(include={"pg", "dsn", "settings"})
+        asked = system.model_dump_json(
+            include={"pg", "dsn", "settings", "standbys", "pooler", "quorum"}
+        )
         if asked not in builds:
             try:
                 builds[asked] = _build(system, host, notice)
@@ -153,6 +156,8 @@ def state_keys(
             system.data or "",
             # A server that keeps running cannot change where it listens.
             f"{system.tcp} {system.port}",
+            # What it was made with, where its files lie, what it may use: fixed at its start.
+            system.model_dump_json(include={"initdb", "storage", "limits"}),
             _data_digest(workload),
             *workload.extensions,
         )

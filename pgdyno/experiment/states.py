@@ -32,11 +32,12 @@ from pgdyno.model import LoadReport, ResetMethod, ResetReport, StateIdentity, Sy
 from pgdyno.servers import preflight, processes
 from pgdyno.servers.base import Server
 from pgdyno.servers.cluster import Cluster, Origin
-from pgdyno.servers.copying import CopyMethod, disk_bytes, has_tablespaces
+from pgdyno.servers.copying import CopyMethod, disk_bytes
 from pgdyno.servers.orphans import Ledger
 from pgdyno.servers.postmaster import running
-from pgdyno.servers.provision import private_cluster, provision
+from pgdyno.servers.provision import private_cluster, provision, settings_of
 from pgdyno.servers.reloading import apply_settings
+from pgdyno.servers.storage import keeps_files_elsewhere
 from pgdyno.servers.trial_database import obstacle, trial_database
 from pgdyno.workloads.making import make_functions
 from pgdyno.workloads.target import connect, first_line
@@ -135,7 +136,13 @@ class Copies:
                     )
                 )
                 server = stack.enter_context(
-                    running(cluster, system.settings, context.host, self._ledger, ending="at once")
+                    running(
+                        cluster,
+                        cluster.choice.settings,
+                        context.host,
+                        self._ledger,
+                        ending="at once",
+                    )
                 )
                 taken_s = time.monotonic() - began_s
                 copied_bytes = None if cluster.copied is None else cluster.copied.bytes
@@ -154,7 +161,8 @@ class Copies:
             cluster = making.enter_context(
                 private_cluster(system, host, ledger=self._ledger, notice=diary.notice)
             )
-            with running(cluster, self._settings, host, self._ledger, ending="clean") as server:
+            settings = cluster.choice.settings
+            with running(cluster, settings, host, self._ledger, ending="clean") as server:
                 describe(context, server)
                 twice = 2 if self._method == "copy" else 1
                 refuse_unfit(context, server, data_bytes=twice * context.workload.expected_bytes)
@@ -162,7 +170,7 @@ class Copies:
                 diary.begin("reset", "stopping the server that loaded the data")
             shutil.copyfile(cluster.log, context.stored.folder / "logs" / "loading-server.log")
             diary.end()
-            if has_tablespaces(cluster.data):
+            if keeps_files_elsewhere(cluster.data, cluster.storage.all):
                 raise PgdynoError(
                     f"'{cluster.data}' keeps files elsewhere, which its copies would share",
                     hint="say reset 'load' or 'template'",
@@ -212,7 +220,7 @@ class OneServer:
 
     def _running(self, context: Context) -> Server:
         """The running server, started or started again where that is needed."""
-        settings, host = context.variant.system.settings, context.host
+        host = context.host
         if self._cluster is None:
             self._cluster = self._folders.enter_context(
                 private_cluster(
@@ -229,6 +237,7 @@ class OneServer:
             cpus = context.variant.system.cpus
             chosen = replace(self._cluster.choice, cpus=cpus)
             self._cluster = replace(self._cluster, choice=chosen, used_before=True)
+        settings = settings_of(context.variant.system, self._cluster.choice.installation)
         self._server = self._life.enter_context(
             running(self._cluster, settings, host, self._ledger, ending="clean")
         )
@@ -243,10 +252,11 @@ class OneServer:
             return False
         if system.cpus != self._cluster.choice.cpus:
             return False
-        if system.settings == self._settings:
+        settings = settings_of(system, self._cluster.choice.installation)
+        if settings == self._settings:
             return True
-        self._settings = system.settings
-        return apply_settings(self._cluster, self._server, system.settings, host)
+        self._settings = settings
+        return apply_settings(self._cluster, self._server, settings, host)
 
     def close(self) -> None:
         """Stop the server and remove its folders, unless they are the person's."""

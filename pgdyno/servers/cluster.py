@@ -16,12 +16,20 @@ from pathlib import Path
 
 from pgdyno.errors import InvalidInput
 from pgdyno.hosts.base import Host
-from pgdyno.model import Limits
-from pgdyno.servers import folders, initdb, orphans
+from pgdyno.model import InitdbChoice, Limits, StorageChoice
+from pgdyno.servers import folders, initdb, limits, orphans
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.copying import Copied, CopyMethod, copy_cluster
+from pgdyno.servers.initdb_options import initdb_options, is_asked_for
 from pgdyno.servers.shielding import uninterrupted
 from pgdyno.servers.standby import BaseBackup, make_standby
+from pgdyno.servers.storage import (
+    StorageFolders,
+    check_storage,
+    copy_outside,
+    make_storage,
+    place_storage,
+)
 
 LOOPBACK = "127.0.0.1"
 _DEFAULT_PORT = 5432
@@ -52,6 +60,8 @@ class ClusterChoice:
     user: str | None
     cpus: tuple[int, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    initdb: InitdbChoice = field(default_factory=InitdbChoice)
+    storage: StorageChoice = field(default_factory=StorageChoice)
     origin: Origin | BaseBackup | None = None
 
 
@@ -60,6 +70,7 @@ class Cluster:
     """Folders and port of one server, which need not run.
 
     `entry` is its line in the ledger, with the folders that are ours alone and removed in the end.
+    `storage`: folders elsewhere; `groups`: the control groups that its server enters.
     `used_before`: data that were kept, so that the server may have to recover. `copied`: what it
     was made from, where it is a copy.
     """
@@ -71,6 +82,8 @@ class Cluster:
     log: Path
     port: int
     entry: orphans.Entry
+    storage: StorageFolders = field(default_factory=StorageFolders)
+    groups: tuple[Path, ...] = ()
     used_before: bool = False
     copied: Copied | None = None
 
@@ -105,7 +118,11 @@ def _place(choice: ClusterChoice, host: Host, identifier: str) -> Cluster:
     root = root or folders.temporary_root(host, choice.user)
     base, sockets = root / name, folders.socket_folder(root, name)
     data = base / "data" if choice.data is None else choice.data
-    made = dict.fromkeys([base, sockets])
+    storage = place_storage(choice.storage, name, choice.data)
+    groups = limits.group_folders(choice.limits, name)
+    made = dict.fromkeys([*groups, base, sockets])
+    if choice.data is None:
+        made |= dict.fromkeys(storage.roots)
     if choice.data is not None:
         made[choice.data / name] = None
     entry = orphans.new_entry(
@@ -123,6 +140,8 @@ def _place(choice: ClusterChoice, host: Host, identifier: str) -> Cluster:
         log=base / "server.log",
         port=_port(choice),
         entry=entry,
+        storage=storage,
+        groups=groups,
     )
 
 
@@ -148,17 +167,37 @@ def _make(cluster: Cluster, host: Host, *, reuse: bool) -> Cluster:
     choice, data = cluster.choice, cluster.data
     account = initdb.Account(host=host, user=choice.user)
     folders.make_private_folders(host, choice.user, [cluster.base, cluster.sockets])
+    limits.make_groups(cluster.groups, choice.limits)
     if reuse:
         folders.check_kept_folder(host, choice.user, data)
+        check_storage(cluster.storage, data)
+        _check_options(choice, initdb.options_of(host, data), data)
         return replace(cluster, used_before=True)
+    make_storage(cluster.storage, host, choice.user)
+    making = initdb.Making(
+        options=initdb_options(choice.initdb, choice.installation.version_num),
+        places=cluster.storage.initdb_words,
+    )
     if choice.data is not None:
         folders.prepare_data_folder(host, choice.user, data)
-        initdb.make_kept_cluster(account, choice.installation, data / cluster.base.name)
+        initdb.make_kept_cluster(account, choice.installation, data / cluster.base.name, making)
     elif isinstance(choice.origin, BaseBackup):
         make_standby(account, choice.origin, data)
     elif choice.origin is not None:
         origin = choice.origin
-        return replace(cluster, copied=copy_cluster(account, origin.data, data, origin.method))
+        copied = copy_cluster(account, origin.data, data, origin.method)
+        copy_outside(data, cluster.storage, host, choice.user)
+        return replace(cluster, copied=copied)
     else:
-        initdb.make_cluster(account, choice.installation, data)
+        initdb.make_cluster(account, choice.installation, data, making)
     return cluster
+
+
+def _check_options(choice: ClusterChoice, made_with: tuple[str, ...], data: Path) -> None:
+    """Raise `InvalidInput` where kept data were made with other options than are asked for."""
+    wanted = initdb_options(choice.initdb, choice.installation.version_num)
+    if is_asked_for(choice.initdb) and wanted != made_with:
+        raise InvalidInput(
+            f"the data in '{data}' were made with {' '.join(made_with)}, not {' '.join(wanted)}",
+            hint="give the --initdb options they were made with, or another --data folder",
+        )

@@ -93,12 +93,6 @@ def is_shut_down(data: Path) -> bool:
     return bool(state == _SHUT_DOWN) and not (data / "postmaster.pid").exists()
 
 
-def has_tablespaces(data: Path) -> bool:
-    """Whether a cluster keeps files outside its folder, which a copy of it would share."""
-    folder = data / "pg_tblspc"
-    return (data / "pg_wal").is_symlink() or (folder.is_dir() and any(folder.iterdir()))
-
-
 def disk_bytes(folder: Path) -> int:
     """Bytes that a cluster's files take on disk, without folders of ours inside it."""
     total = 0

@@ -137,8 +137,8 @@ def hierarchies(own_groups: str, mountinfo: str) -> list[Hierarchy]:
         if len(fields) < 5 or not kinds or kinds[0] not in {"cgroup", "cgroup2"}:
             continue
         version = 2 if kinds[0] == "cgroup2" else 1
-        names = frozenset({""} if version == 2 else kinds[-1].split(","))
-        for name in sorted(names & own.keys()):
+        controllers = [""] if version == 2 else kinds[-1].split(",")
+        for name in sorted(own.keys() & set(controllers)):
             mount, root, path = Path(fields[4]), fields[3], own[name]
             # A container sees its own group as the root of what is mounted.
             inner = path.removeprefix(root) if root != "/" else path

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from pgdyno.errors import PgdynoError
 from pgdyno.servers import processes
+from pgdyno.servers.limits import is_group, remove_group
 from pgdyno.servers.processes import ProcessIdentity
 
 FOLDER_PREFIX = "pgdyno-"
@@ -164,7 +165,11 @@ def remove_folders(entry: Entry) -> tuple[Path, ...]:
     """Remove the folders that are ours alone; returns those that resisted."""
     for folder in entry.folders:
         # The name is checked, so that a damaged ledger cannot remove anything else.
-        if folder.name == FOLDER_PREFIX + entry.id and not folder.is_symlink():
+        if folder.name != FOLDER_PREFIX + entry.id or folder.is_symlink():
+            continue
+        if is_group(folder):
+            remove_group(folder)
+        else:
             shutil.rmtree(folder, ignore_errors=True)
     return tuple(folder for folder in entry.folders if folder.exists())
 

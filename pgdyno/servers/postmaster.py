@@ -28,6 +28,7 @@ from pgdyno.servers.cluster import LOOPBACK, Cluster
 from pgdyno.servers.settings import render_settings, understood
 from pgdyno.servers.shielding import uninterrupted
 from pgdyno.servers.standby import BaseBackup
+from pgdyno.servers.storage import create_tablespaces
 
 Ending = Literal["clean", "at once"]
 
@@ -63,6 +64,7 @@ def running(
         server = _await(cluster, host, process)
         if cluster.used_before:
             replication.drop_slots(server)  # Of an earlier life that was killed.
+        create_tablespaces(cluster.storage, server)
         yield server
     finally:
         with uninterrupted():
@@ -73,6 +75,7 @@ def write_settings(cluster: Cluster, settings: Mapping[str, str], host: Host) ->
     """Write the person's settings where the server reads them at its start, or when told to."""
     account = initdb.Account(host=host, user=cluster.choice.user)
     here = understood(settings, cluster.choice.installation.version_num, host).settings
+    here = cluster.storage.settings | here
     account.write(cluster.data / initdb.SETTINGS_FILE, render_settings(here))
 
 
@@ -94,6 +97,7 @@ def _start(cluster: Cluster, host: Host, ending: Ending) -> Process:
             folder=Path("/"),
             environment={"LC_ALL": "C"},
             cpus=choice.cpus,
+            cgroups=cluster.groups,
             death_signal=signal.SIGINT if ending == "clean" else signal.SIGQUIT,
         ),
         log=cluster.log,

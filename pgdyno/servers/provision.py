@@ -13,9 +13,10 @@ from pathlib import Path
 
 from pgdyno.errors import Problems
 from pgdyno.hosts.base import Host
-from pgdyno.model import SystemChoice
-from pgdyno.servers import orphans
+from pgdyno.model import InitdbChoice, Limits, StorageChoice, SystemChoice
+from pgdyno.servers import limits, orphans, replication
 from pgdyno.servers.base import Server
+from pgdyno.servers.binaries import Installation
 from pgdyno.servers.cluster import Cluster, ClusterChoice, Origin, cluster_folders
 from pgdyno.servers.obtaining import obtain
 from pgdyno.servers.postmaster import Ending, running
@@ -53,7 +54,7 @@ def provision(
         choice = choice.model_copy(update={"cpus": cpus})
     with private_cluster(choice, host, ledger=kept, notice=notice) as cluster:
         ending: Ending = "at once" if choice.data is None else "clean"
-        with running(cluster, choice.settings, host, kept, ending=ending) as server:
+        with running(cluster, cluster.choice.settings, host, kept, ending=ending) as server:
             yield server
 
 
@@ -92,16 +93,25 @@ def cluster_choice(
     """
     user = server_user()
     installation = readable_by(obtain(choice.pg, host, notice), user, host)
-    check_settings(choice.settings, installation, host, user)
+    settings = settings_of(choice, installation)
+    check_settings(settings, installation, host, user)
     return ClusterChoice(
         installation=installation,
-        settings=choice.settings,
+        settings=settings,
         data=None if choice.data is None else Path(choice.data).expanduser().absolute(),
         tcp=choice.tcp,
         port=choice.port,
         user=user,
         cpus=choice.cpus,
+        limits=choice.limits,
+        initdb=choice.initdb,
+        storage=choice.storage,
     )
+
+
+def settings_of(choice: SystemChoice, installation: Installation) -> dict[str, str]:
+    """The settings that the primary runs with: the person's, and what its standbys need."""
+    return choice.settings | replication.needed_settings(choice, installation.version_num)
 
 
 def refuse_contradictions(choice: SystemChoice) -> None:
@@ -111,9 +121,14 @@ def refuse_contradictions(choice: SystemChoice) -> None:
         given = (
             ("--pg", choice.pg is not None),
             ("--set", bool(choice.settings)),
+            ("--initdb", choice.initdb != InitdbChoice()),
+            ("a storage folder", choice.storage != StorageChoice()),
+            ("a limit", choice.limits != Limits()),
             ("--data", choice.data is not None),
             ("--tcp", choice.tcp),
             ("--port", choice.port is not None),
+            ("--standbys", bool(choice.standbys)),
+            ("--pooler", choice.pooler is not None),
         )
         problems += [
             f"{option} is for a private server and cannot be given with --dsn"
@@ -122,5 +137,8 @@ def refuse_contradictions(choice: SystemChoice) -> None:
         ]
     if choice.port is not None and not 1 <= choice.port <= 65535:
         problems.append(f"--port {choice.port} is not between 1 and 65535")
+    problems += replication.problems_of(choice)
+    if reason := limits.why_not(choice.limits):
+        problems.append(reason)
     if problems:
         raise Problems(problems)

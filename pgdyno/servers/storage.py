@@ -46,6 +46,11 @@ class StorageFolders:
         return () if self.wal is None else ("-X", str(self.wal))
 
     @property
+    def all(self) -> tuple[Path, ...]:
+        """Every folder that the cluster has links to."""
+        return (*(() if self.wal is None else (self.wal,)), *self.tablespaces.values())
+
+    @property
     def settings(self) -> dict[str, str]:
         """Settings without which the folders would not be used."""
         is_there = TEMPORARY_TABLESPACE in self.tablespaces
@@ -144,7 +149,7 @@ def links_of(data: Path) -> Iterator[Path]:
 
 
 def keeps_files_elsewhere(data: Path, known: Collection[Path]) -> bool:
-    """Whether a cluster has files outside its folder and the known ones; copies would share them."""
+    """Whether a cluster has files elsewhere than in known folders; its copies would share them."""
     return any(link.readlink() not in known for link in links_of(data))
 
 
