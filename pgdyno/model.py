@@ -405,6 +405,16 @@ class Trial(Noun):
     generator: GeneratorUse | None = None
     notices: tuple[str, ...] = Field(default=(), description="what went wrong and stopped nothing")
 
+    @property
+    def server_place(self) -> Placement | None:
+        """Where the server runs that takes the writes, be it alone or not."""
+        return self.placement.get("server") or self.placement.get("primary")
+
+    @property
+    def system_roles(self) -> tuple[str, ...]:
+        """The roles of the system under test: all but those of pgdyno itself."""
+        return tuple(role for role in self.placement if role not in ("engine", "observers"))
+
 
 class TableSize(Noun):
     """One table or index and its size."""

@@ -13,9 +13,12 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("matters", "aa", "even_so", "fail_if_worse"),
     ),
     "Workload": ("param", "mix", "reload", "prewarm"),
-    "Server": ("pg", "settings", "data", "tcp", "port", "dsn"),
+    "System": (
+        *("system", "pg", "settings", "data", "tcp", "port", "server_cpus", "standbys", "pooler"),
+        "dsn",
+    ),
     "Load": (
-        *("clients", "threads", "protocol", "duration_s", "transactions", "warmup"),
+        *("clients", "threads", "engine_cpus", "protocol", "duration_s", "transactions", "warmup"),
         *("response_time_limit_s", "seed"),
     ),
     "Arrivals (default: a closed loop)": (

@@ -6,7 +6,6 @@ Parsing only: options become a `Variant` and the workload it names; what cannot 
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,9 +21,9 @@ from pgdyno.cli.options import (
     generator_options,
     param_option,
 )
+from pgdyno.cli.system_options import Cpus, system_of, system_options
 from pgdyno.errors import InvalidInput
-from pgdyno.model import LoadChoice, SystemChoice, Variant, WorkloadChoice
-from pgdyno.servers.remote import take_password
+from pgdyno.model import LoadChoice, Variant, WorkloadChoice
 from pgdyno.workloads import catalog
 from pgdyno.workloads.definition import Workload
 from pgdyno.workloads.resolving import resolve
@@ -41,8 +40,9 @@ def trial_options(command: F) -> F:
             metavar="TYPE=WEIGHT",
             help="Weight of a transaction type, where the workload's own is not wanted.",
         ),
-        _server_options,
+        system_options,
         generator_options,
+        click.option("--engine-cpus", type=Cpus(), help="CPUs of the load generator."),
         click.option(
             "-T",
             "--time",
@@ -81,36 +81,6 @@ def trial_options(command: F) -> F:
     return command
 
 
-def _server_options(command: F) -> F:
-    options = (
-        click.option(
-            "--pg", metavar="VERSION|PATH", help="PostgreSQL to start; default: the newest."
-        ),
-        click.option(
-            "--set",
-            "settings",
-            type=Assignment(),
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Server setting of the private server.",
-        ),
-        click.option(
-            "--data",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Keep the private server's data here, and use it again.",
-        ),
-        click.option(
-            "--tcp", is_flag=True, help="Private server on loopback TCP, with a password."
-        ),
-        click.option("--port", type=click.IntRange(1, 65535), help="Its port (with --tcp)."),
-        click.option("--dsn", help="Your server instead: conninfo or URI."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 def variant_of(workload: str, options: dict[str, Any]) -> tuple[Variant, Workload]:
     """The variant that the options ask for, and the workload it names.
 
@@ -124,7 +94,7 @@ def variant_of(workload: str, options: dict[str, Any]) -> tuple[Variant, Workloa
         workload=WorkloadChoice(
             name=workload, parameters=dict(resolved.parameters), weights=weights
         ),
-        system=_system(options),
+        system=system_of(options),
         load=_load(options),
     )
     return variant, found
@@ -140,29 +110,6 @@ def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, int]:
             )
         weights[name] = int(text)
     return weights
-
-
-def _system(options: dict[str, Any]) -> SystemChoice:
-    """The system asked for; what cannot go together is told at once."""
-    if options["dsn"]:
-        private = [name for name in ("pg", "settings", "data", "tcp", "port") if options[name]]
-        if private:
-            words = ", ".join("--" + {"settings": "set"}.get(name, name) for name in private)
-            raise InvalidInput(
-                f"{words} cannot be used with --dsn",
-                hint="they describe a private server; --dsn uses yours as it is",
-            )
-    if options["port"] and not options["tcp"]:
-        raise InvalidInput("--port needs --tcp", hint="without it there is only a socket")
-    data = options["data"]
-    return SystemChoice(
-        pg=options["pg"],
-        settings=dict(options["settings"]),
-        data=str(data.absolute()) if data else None,
-        tcp=options["tcp"],
-        port=options["port"],
-        dsn=take_password(options["dsn"]) if options["dsn"] else None,
-    )
 
 
 def _load(options: dict[str, Any]) -> LoadChoice:
@@ -186,6 +133,7 @@ def _load(options: dict[str, Any]) -> LoadChoice:
     return LoadChoice(
         clients=options["clients"],
         threads=options["threads"],
+        cpus=options["engine_cpus"] or (),
         protocol=options["protocol"],
         warmup_s=options["warmup"][0],
         steady_warmup=options["warmup"][1],

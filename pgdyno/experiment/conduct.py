@@ -22,11 +22,12 @@ from pgdyno.experiment.measuring import measure
 from pgdyno.experiment.preparing import snapshot_of
 from pgdyno.experiment.settling import settle
 from pgdyno.experiment.staging import Staging
+from pgdyno.experiment.surroundings import catch_up, prewarm_standbys
 from pgdyno.model import Sizes, TrialOutcome
 from pgdyno.observers import durability_facts as facts
 from pgdyno.observers.session import session
 from pgdyno.observers.sizes import read_sizes, with_after
-from pgdyno.servers.base import Server
+from pgdyno.servers.base import Server, System
 from pgdyno.servers.trouble import server_trouble
 from pgdyno.units import format_count
 from pgdyno.workloads.judging import Snapshot, counts_of, judge_measurement
@@ -58,17 +59,21 @@ class Conduct:
             raise
 
     def _run(self) -> None:
-        with self.staging.ready(self.context) as server:
+        with self.staging.ready(self.context) as system:
+            server = system.primary
             if self.variant.before is not None:
                 run_before(self.context, self.variant.before, server)
             if self.variant.load.prewarm:
                 self._prewarm(server)
+                prewarm_standbys(self.context, system)
             before = self._snapshot(server)
             settle(self.context, server)
-            plan = self._plan(server)
-            end = self._measure(plan, server)
-            outcome, reason = _outcome(end, server)
+            catch_up(self.context, system)
+            plan = self._plan(system.entry)
+            end = self._measure(plan, system)
+            outcome, reason = _outcome(end, system)
             self._check(server, before, end, skip=outcome == "interrupted")
+            self._keep_logs(system)
             self._collect(server, plan, end)
             self._judge_generator(plan, end)
             # From here on the trial is whole, whatever happens to what is left of its server.
@@ -95,12 +100,12 @@ class Conduct:
             (server.conninfo, self.stored.folder),
         )
 
-    def _measure(self, plan: Plan, server: Server) -> EngineEnd:
-        with session(server.conninfo, server.password) as asked:
+    def _measure(self, plan: Plan, system: System) -> EngineEnd:
+        with session(system.primary.conninfo, system.primary.password) as asked:
             self._sizes = read_sizes(asked)
             self._writes = facts.read_settled_writes(asked)
         self.stored.write("sizes.json", self._sizes)
-        return measure(plan, server, self.context.host, self.diary)
+        return measure(plan, system, self.context.host, self.diary)
 
     def _check(self, server: Server, before: Snapshot, end: EngineEnd, *, skip: bool) -> None:
         """Judge the data after the measurement; after an interrupt nobody wants to wait for it."""
@@ -111,11 +116,18 @@ class Conduct:
             counts = None if end.summary is None else counts_of(end.summary)
             self.diary.checked(judge_measurement(self.workload, before, now, counts))
 
+    def _keep_logs(self, system: System) -> None:
+        """What every server and pooler said: `server.log` is the one's that takes the writes."""
+        logs = {role: server.log for role, server in system.standbys.items()}
+        logs |= {role: pooler.log for role, pooler in system.poolers.items()}
+        with self.diary.phase("collect"):
+            for name, log in {"server": system.primary.log, **logs}.items():
+                if log is not None:
+                    shutil.copyfile(log, self.stored.folder / "logs" / f"{name}.log")
+
     def _collect(self, server: Server, plan: Plan, end: EngineEnd) -> None:
         """What can still be learnt from the server; one that has died has nothing to say."""
         with self.diary.phase("collect"):
-            if server.log is not None:
-                shutil.copyfile(server.log, self.stored.folder / "logs" / "server.log")
             try:
                 with session(server.conninfo, server.password) as asked:
                     if self._sizes is not None:
@@ -140,7 +152,7 @@ class Conduct:
             self.diary.learn(outcome=outcome, reason=reason)
 
 
-def _outcome(end: EngineEnd, server: Server) -> tuple[TrialOutcome, str | None]:
+def _outcome(end: EngineEnd, system: System) -> tuple[TrialOutcome, str | None]:
     """How the measurement ended, and why where it was not completed."""
     summary = end.summary
     if summary is not None and no_commit_at_all(summary):
@@ -148,7 +160,8 @@ def _outcome(end: EngineEnd, server: Server) -> tuple[TrialOutcome, str | None]:
         return "failed", f"all {failed} transactions failed: {summary.errors[0].message}"
     if end.status == EXIT_INTERRUPTED or (summary and summary.outcome == "interrupted"):
         return "interrupted", "interrupted; what was measured until then is kept"
-    trouble = server_trouble(server)
+    troubles = [server_trouble(server) for server in system.servers.values()]
+    trouble = "; ".join(one for one in troubles if one) or None
     if summary is None or summary.outcome != "completed":
         said = (summary.message if summary else None) or end.error or "the engine did not say why"
         return "failed", f"{said}; {trouble}" if trouble else said

@@ -74,9 +74,9 @@ def _cpu(stored: StoredTrial, summary: Summary) -> list[str]:
 def _others_share(
     stored: StoredTrial, summary: Summary, rows: list[dict[str, Any]], busy: float
 ) -> float | None:
-    """CPU time of programs that are neither the engine nor the server, of all there is."""
+    """CPU time of programs that are neither the engine nor the system's, of all there is."""
     ours = 0.0
-    for role in ("engine", "server"):
+    for role in ("engine", *(stored.trial.system_roles or ("server",))):
         samples = measured_rows(stored, summary, "processes", role=role)
         if len(samples) < 2:
             return None

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from pgdyno.errors import InvalidInput, nearest_hint
-from pgdyno.experiment import levels
+from pgdyno.experiment import levels, system_levels
 from pgdyno.experiment.levels import Level
 from pgdyno.expressions import Value
 
@@ -85,6 +85,11 @@ def _reconnect(level: Level, _names: Names) -> dict[str, Any]:
     return {"reconnect": {} if levels.truth(level) else None}
 
 
+def _standbys(level: Level, _names: Names) -> dict[str, Any]:
+    found, quorum = system_levels.standbys(level)
+    return {"standbys": found, "quorum": quorum}
+
+
 def _one_of(*known: str) -> Callable[[Level, Names], str]:
     """Reads one of a few names."""
 
@@ -135,6 +140,16 @@ WORDS: Final[Mapping[str, Word]] = {
     "port": _SYSTEM(read=_field("port", _positive), about="its port, with tcp", example="5433"),
     "server_cpus": _SYSTEM(
         read=_field("cpus", _cpus), about="CPUs of the private server", example='"0-3"'
+    ),
+    "standbys": _SYSTEM(
+        read=_standbys,
+        about="standbys that stream from the private server",
+        example='2, "2 synchronous" or "3 any 1 synchronous with slots"',
+    ),
+    "pooler": _SYSTEM(
+        read=_field("pooler", lambda level, _: system_levels.pooler(level)),
+        about="what stands in front of the private server: none, pgpool, pgbouncer or haproxy",
+        example='"pgbouncer transaction"',
     ),
     "engine_cpus": _LOAD(
         read=_field("cpus", _cpus), about="CPUs of the load generator", example='"4-7"'

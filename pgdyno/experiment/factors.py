@@ -101,7 +101,8 @@ def conflicts(variant: Variant) -> tuple[str, ...]:
     if system.dsn is not None:
         private = {
             "pg": system.pg, "set": system.settings, "data": system.data, "tcp": system.tcp,
-            "port": system.port, "server_cpus": system.cpus,
+            "port": system.port, "server_cpus": system.cpus, "standbys": system.standbys,
+            "pooler": system.pooler,
         }  # fmt: skip
         if words := [word for word, value in private.items() if value]:
             found.append(f"{', '.join(words)} cannot be used with dsn: it is a server of its own")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pgdyno.contract import Interval, Plan
@@ -17,8 +18,9 @@ from pgdyno.observers.base import Observer
 from pgdyno.observers.host import host_observers
 from pgdyno.observers.postgres import postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
+from pgdyno.observers.replication import primary_observers, standby_observers
 from pgdyno.observers.watch import Watching, collect, watch
-from pgdyno.servers.base import Server
+from pgdyno.servers.base import ENGINE, System
 from pgdyno.stats.steady_state import FEWEST_KEPT, Steadiness, steadiness
 from pgdyno.units import format_counted
 
@@ -33,38 +35,42 @@ class EnginePid:
     pid: int | None = None
 
 
-def observers_of(server: Server, host: Host, engine: EnginePid) -> tuple[Observer, ...]:
-    """Everything that watches a trial: the host, the server, the processes of both roles."""
-    groups = [ProcessGroup(role="engine", root=lambda: engine.pid)]
-    if server.postmaster_pid is not None:
-        groups.append(ProcessGroup(role="server", root=lambda: server.postmaster_pid))
-    return (
-        *host_observers(host),
-        *postgres_observers(server.conninfo, password=server.password),
-        ProcessObserver(host=host, groups=tuple(groups)),
-    )
+def observers_of(system: System, host: Host, engine: EnginePid) -> tuple[Observer, ...]:
+    """Everything that watches a trial: the host, every server, the processes of all roles."""
+    groups = [ProcessGroup(role=ENGINE, root=lambda: engine.pid)]
+    groups += [
+        ProcessGroup(role=role, root=partial(int, pid)) for role, pid in system.processes.items()
+    ]
+    primary = system.primary
+    found = [*host_observers(host), *postgres_observers(primary.conninfo, primary.password)]
+    if system.standbys:
+        found += primary_observers(primary.conninfo, primary.password)
+    for role, standby in system.standbys.items():
+        found += postgres_observers(standby.conninfo, standby.password, role=role)
+        found += standby_observers(standby.conninfo, standby.password, role=role)
+    return (*found, ProcessObserver(host=host, groups=tuple(groups)))
 
 
 def observer_connections(observers: Sequence[Observer]) -> int:
-    """Connections that observers hold during a measurement."""
+    """Connections to one server that observers hold during a measurement."""
     return sum(hasattr(observer, "conninfo") for observer in observers)
 
 
-def measure(plan: Plan, server: Server, host: Host, diary: Diary) -> EngineEnd:
+def measure(plan: Plan, system: System, host: Host, diary: Diary) -> EngineEnd:
     """Run the engine under observation; phases of the trial follow the engine's states.
 
     Notices of observers are told, their tables collected. A KeyboardInterrupt is passed on to the
     engine, which then ends as `interrupted` with what it has.
     """
     engine = EnginePid()
-    observers = observers_of(server, host, engine)
+    observers = observers_of(system, host, engine)
     if plan.warmup_ends == "told":
         # What it takes to judge is read now, so that it does not disturb what is measured.
         steadiness([1.0] * FEWEST_KEPT)
     folder = Path(plan.output_dir) / "observations"
     with watch(observers, folder) as watching:
         follower = _Follower(plan, diary, watching, engine)
-        end = run_engine(plan, server, host, follower.listener())
+        end = run_engine(plan, system.entry, host, follower.listener())
     diary.end()
     for notice in (*watching.notices, *collect(observers, folder)):
         diary.notice(notice)

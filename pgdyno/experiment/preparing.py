@@ -68,7 +68,7 @@ def _heard(context: Context, status: LoadStatus) -> None:
 
 def _server_memory_bytes(context: Context) -> int | None:
     """Memory of the server's host; None for one that cannot be seen from here."""
-    stored, placement = context.stored.environment, context.diary.trial.placement
-    if stored is None or placement["server"].host != context.host.name:
+    stored, place = context.stored.environment, context.diary.trial.server_place
+    if stored is None or place is None or place.host != context.host.name:
         return None
     return stored.hosts[0].memory_bytes

@@ -174,7 +174,7 @@ def _host_words(trial: Trial, host: HostFacts | None) -> str | None:
     if host is None:
         return None
     words = f"{host.cpus} × {host.cpu_model or 'CPU'}, {format_bytes(host.memory_bytes)}"
-    server, engine = trial.placement.get("server"), trial.placement.get("engine")
+    server, engine = trial.server_place, trial.placement.get("engine")
     if server is not None and engine is not None and server.host != engine.host:
         words += f", server on {server.host}"
     elif engine is not None and len(engine.cpus) != host.cpus:

@@ -144,9 +144,12 @@ def _costs(stored: StoredTrial, summary: Summary) -> dict[str, float | None]:
     per_s = summary.throughput_per_s or 0.0
     if not per_s:
         return {}
-    server = measured_rows(stored, summary, "processes", role="server")
     wal = measured_rows(stored, summary, "wal")
-    jiffies = [_grown_per_s(server, name) for name in ("user_jiffies", "sys_jiffies")]
+    jiffies = [
+        _grown_per_s(measured_rows(stored, summary, "processes", role=role), name)
+        for role in stored.trial.system_roles or ("server",)
+        for name in ("user_jiffies", "sys_jiffies")
+    ]
     wal_per_s = _grown_per_s(wal, "wal_position_bytes")
     own = summary.own_cost
     own_ns = None if own is None else own.cpu_user_ns + own.cpu_sys_ns

@@ -10,7 +10,7 @@ the load's sessions have ended. The observers' own statements count as commits o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pgdyno.errors import PgdynoError
 from pgdyno.observers.base import Column, Observer, Row, Table
@@ -105,11 +105,16 @@ AUTOVACUUM = Table(
 
 @dataclass(slots=True, kw_only=True)
 class PostgresObserver:
-    """Asks one question, the one named like its table."""
+    """Asks one question, by default the one named like its table.
+
+    `always`: an answer without rows is a missed sample.
+    """
 
     conninfo: str
     table: Table
     password: str | None = field(default=None, repr=False)
+    question: str = ""
+    always: bool = True
     resolution_s: float | None = 1.0
     _session: Session | None = field(default=None, init=False, repr=False)
 
@@ -121,9 +126,10 @@ class PostgresObserver:
         """The question's rows; connects again when the connection was lost."""
         if self._session is None or self._session.lost:
             self._session = open_session(self.conninfo, self.password)
-        rows = self._session.ask(self.table.name)
-        if not rows:
-            raise PgdynoError(f"query '{self.table.name}' returned nothing")
+        question = self.question or self.table.name
+        rows = self._session.ask(question)
+        if not rows and self.always:
+            raise PgdynoError(f"query '{question}' returned nothing")
         return rows
 
     def end(self) -> None:
@@ -134,12 +140,28 @@ class PostgresObserver:
 
 
 def postgres_observers(
-    conninfo: str, *, password: str | None = None, resolution_s: float | None = 1.0
+    conninfo: str,
+    password: str | None = None,
+    *,
+    role: str | None = None,
+    resolution_s: float | None = 1.0,
 ) -> tuple[Observer, ...]:
-    """All observers of one server: each holds one connection from begin to end."""
+    """All observers of one server: each holds one connection from begin to end.
+
+    The tables of a server with a `role` begin with it: `standby-1_wal`.
+    """
     return tuple(
         PostgresObserver(
-            conninfo=conninfo, table=table, password=password, resolution_s=resolution_s
+            conninfo=conninfo,
+            table=table if role is None else of_role(table, role),
+            question=table.name,
+            password=password,
+            resolution_s=resolution_s,
         )
         for table in (DATABASE, BGWRITER, WAL, AUTOVACUUM)
     )
+
+
+def of_role(table: Table, role: str) -> Table:
+    """The same table of one of several servers."""
+    return replace(table, name=f"{role}_{table.name}", about=f"{table.about}, of {role}")

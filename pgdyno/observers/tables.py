@@ -12,9 +12,10 @@ from pgdyno.observers.collect import CLOCKS
 from pgdyno.observers.host import CPU, DISK, MEMORY, NETWORK, TASKS
 from pgdyno.observers.postgres import AUTOVACUUM, BGWRITER, DATABASE, WAL
 from pgdyno.observers.process import PROCESSES
+from pgdyno.observers.replication import REPLAY, REPLICATION
 
 HOST_TABLES: Final = (CPU, TASKS, MEMORY, DISK, NETWORK)
-TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL, AUTOVACUUM)
+TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL, AUTOVACUUM, REPLICATION, REPLAY)
 
 BEGIN_MARK: Final = "<!-- tables: made by `make docs` -->"
 END_MARK: Final = "<!-- end of tables -->"

@@ -177,7 +177,7 @@ def server_words(documents: TrialDocuments) -> str:
     version = version or (documents.summary.server_version if documents.summary else None)
     system = documents.variant.system if documents.variant else SystemChoice()
     whose = "your server" if system.dsn else "private server"
-    place = documents.trial.placement.get("server")
+    place = documents.trial.server_place
     if host_label(documents) != "host" and place is not None:
         whose += f" on {place.host}"
     return f"PostgreSQL {version or 'of unknown version'}, {whose}"
@@ -266,8 +266,8 @@ def cpus_words(cpus: Sequence[int]) -> str:
 
 def host_label(documents: TrialDocuments) -> str:
     """`host`, or `load host` where the server ran elsewhere."""
-    placement = documents.trial.placement
-    server, engine = placement.get("server"), placement.get("engine")
+    trial = documents.trial
+    server, engine = trial.server_place, trial.placement.get("engine")
     apart = server is not None and engine is not None and server.host != engine.host
     return "load host" if apart else "host"
 
