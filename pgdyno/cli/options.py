@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from pgdyno.errors import InvalidInput
-from pgdyno.experiment.levels import share, warmup
+from pgdyno.experiment.levels import cpu_time, share, warmup
 from pgdyno.experiment.store import DEFAULT_OUTPUT
-from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
+from pgdyno.units import parse_bytes, parse_count, parse_duration_s, parse_rate_per_s
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,6 +77,8 @@ DURATION = Quantity("duration", parse_duration_s)
 RATE = Quantity("rate", parse_rate_per_s)
 COUNT = Quantity("count", parse_count)
 SHARE = Quantity("share", share)
+SIZE = Quantity("size", parse_bytes)
+CPU_TIME = Quantity("CPUs", cpu_time)
 
 
 def output_option(command: F) -> F:

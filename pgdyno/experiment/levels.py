@@ -19,7 +19,7 @@ from typing import Final
 from pgdyno.contract import Stage
 from pgdyno.errors import InvalidInput
 from pgdyno.expressions import ExpressionError, Value, evaluate, parse
-from pgdyno.units import parse_count, parse_duration_s, parse_rate_per_s
+from pgdyno.units import parse_bytes, parse_count, parse_duration_s, parse_rate_per_s
 
 Level = bool | int | float | str
 
@@ -205,4 +205,22 @@ def share(level: Level) -> float:
         raise InvalidInput(
             f"'{text_of(level)}' is not above 0 and below 1", hint="write it as 2 % or 0.02"
         )
+    return found
+
+
+def cpu_time(level: Level) -> float:
+    """CPU time in CPUs: `0.5`, `2`."""
+    text_given = text_of(level).strip()
+    if not re.fullmatch(r"\d+(\.\d+)?", text_given) or not float(text_given) >= 0.01:
+        raise InvalidInput(
+            f"'{text_given}' is not a number of CPUs, 0.01 at least", hint="write 0.5 or 2"
+        )
+    return float(text_given)
+
+
+def size_bytes(level: Level) -> int:
+    """A size above zero: `512MB`."""
+    found = parse_bytes(text_of(level))
+    if found <= 0:
+        raise InvalidInput(f"'{text_of(level)}' is not above zero", hint="write 512MB or 2GB")
     return found
