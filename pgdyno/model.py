@@ -82,6 +82,9 @@ class PoolerChoice(Noun):
     mode: Literal["session", "transaction", "statement"] | None = Field(
         default=None, description="how long a client keeps a server connection; none: its default"
     )
+    backends: tuple[str, ...] = Field(
+        default=(), description="roles of the servers it sends to; empty: as its kind does"
+    )
     settings: dict[str, str] = Field(default={}, description="its own, in its own words")
     port: int | None = Field(default=None, description="none: a free one (with tcp)")
     cpus: tuple[int, ...] = Field(default=(), description="empty: any")

@@ -45,7 +45,8 @@ class Server:
 class Pooler:
     """A running pooler or balancer: how clients connect through it, and its first process.
 
-    `statistics` is how its own counters are asked for, where it has a way to be asked.
+    `statistics` is how its own counters are asked for, where it has a way to be asked; `backends`
+    are the roles of the servers behind it, in its own order.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Pooler:
     pid: int | None = None
     log: Path | None = None
     statistics: str | None = None
+    backends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
