@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use beginning::{connect_problem, may_start};
 
+use crate::blocks::block;
 use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
 use crate::client::rules::{Rules, SessionUse};
 use crate::clock::{anchor, now_ns, seconds_to_ns};
@@ -290,13 +291,16 @@ fn spawn<T: Send + 'static>(
     thread.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
-/// The clients of one worker: a contiguous block; the first workers serve one more where it does not come out even.
+/// The clients of one worker: those of its lanes, a contiguous block.
 fn part(plan: &Plan, worker: usize, workers: usize) -> Part {
-    let (each, more) = (plan.clients / workers, plan.clients % workers);
+    let lanes = plan.lane_count();
+    let own = block(lanes, workers, worker);
+    let first_client = block(plan.clients, lanes, own.start).start;
+    let end_client = block(plan.clients, lanes, own.end - 1).end;
     Part {
         worker,
-        first_client: worker * each + worker.min(more),
-        clients: each + usize::from(worker < more),
+        first_client,
+        clients: end_client - first_client,
         cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod allocations;
+mod blocks;
 mod books;
 mod cli;
 mod client;

@@ -99,6 +99,10 @@ pub struct Plan {
     /// Worker threads; 0: by `Plan::worker_count`'s rule.
     #[serde(default)]
     pub threads: usize,
+    /// Shares of the clients with random choices of their own, whole ones to each worker: what pgbench calls threads.
+    /// 0: one for each worker. Not part of the shape; a drop-in asks for it.
+    #[serde(skip)]
+    pub lanes: usize,
     /// CPUs to pin worker threads to, in turn; empty: none.
     #[serde(default)]
     pub cpus: Vec<usize>,
@@ -311,6 +315,11 @@ impl Plan {
             .div_ceil(CLIENTS_PER_WORKER)
             .min(cpus / CPUS_PER_WORKER)
             .max(1)
+    }
+
+    /// Shares of the clients with random choices of their own: at least one for each worker.
+    pub fn lane_count(&self) -> usize {
+        self.lanes.min(self.clients).max(self.worker_count())
     }
 
     /// The plan's times, and whether 0 is allowed.

@@ -88,16 +88,16 @@ pub trait Language: Send + Sync {
     fn statements(&self) -> &[StatementDefinition];
     /// The program of client `client` (from 0, over all workers).
     fn program(&self, client: usize) -> Box<dyn Program>;
-    /// The choice of transaction types for worker `worker` (from 0).
-    fn mix(&self, worker: usize) -> Box<dyn Mix>;
+    /// The choice of transaction types, for one worker.
+    fn mix(&self) -> Box<dyn Mix>;
     /// Draws from [0, 1) that space open-loop arrivals, from a generator of this worker's own.
     fn arrival_draws(&self, worker: usize) -> Box<dyn FnMut() -> f64>;
 }
 
-/// Chooses transaction types by weight. pgbench draws per thread, so this belongs to a worker.
+/// Chooses transaction types by weight. pgbench draws per thread, so each lane has a generator of its own.
 pub trait Mix {
-    /// Index into the plan's transaction types.
-    fn choose(&mut self) -> usize;
+    /// Index into the plan's transaction types, for this client (numbered over all workers).
+    fn choose(&mut self, client: usize) -> usize;
 }
 
 /// What the client must do next. See the module for the protocol.

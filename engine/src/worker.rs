@@ -180,7 +180,7 @@ impl<R: Reactor> Worker<R> {
         let plan = &assignment.plan;
         let context = Context {
             clock: Clock::system(),
-            mix: assignment.language.mix(part.worker),
+            mix: assignment.language.mix(),
             schedule: None,
             books: Books::new(assignment.statements.shape(), part.clients, exchange),
             statements: assignment.statements.clone(),

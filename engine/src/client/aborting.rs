@@ -196,7 +196,10 @@ impl Client {
         }
         let start_ns = schedule.take_start_within(self.slot, now_ns, most);
         while let Some(phase) = context.schedule.as_mut().and_then(|s| s.take_skipped()) {
-            let transaction_type = *self.chosen.get_or_insert_with(|| context.mix.choose());
+            let number = self.number;
+            let transaction_type = *self
+                .chosen
+                .get_or_insert_with(|| context.mix.choose(number));
             self.measured += 1;
             let skipped = SkippedRecord {
                 client: self.slot,

@@ -190,6 +190,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// Its number over all workers.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
     /// A client without a connection.
     pub fn new(number: usize, slot: usize, program: Box<dyn Program>, context: &Context) -> Self {
         let statements = &context.statements;

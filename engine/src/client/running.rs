@@ -50,7 +50,7 @@ impl Client {
         };
         self.measured += u64::from(phase == Phase::Measurement);
         let chosen = self.chosen.take();
-        let transaction_type = chosen.unwrap_or_else(|| context.mix.choose());
+        let transaction_type = chosen.unwrap_or_else(|| context.mix.choose(self.number));
         self.transaction = Some(Transaction {
             transaction_type,
             phase,

@@ -80,7 +80,7 @@ impl Stage {
         };
         let mut context = Context {
             clock: Clock::simulated(now_ns.clone()),
-            mix: language.mix(0),
+            mix: language.mix(),
             schedule: None,
             books: Books::new(statements.shape(), 1, exchange),
             statements,

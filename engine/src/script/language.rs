@@ -8,6 +8,7 @@ use super::parser::{Strictness, parse_script};
 use super::problem::Fault;
 use super::program::ScriptProgram;
 use super::variables::{Names, Variables};
+use crate::blocks::block_of;
 use crate::plan::{Plan, Protocol};
 use crate::program::{
     Language, Mix, Program, ScriptProblem, StatementDefinition, StatementId, StatementKind,
@@ -95,8 +96,7 @@ impl ScriptLanguage {
         } else {
             DefaultSeed::Drawn
         };
-        let generators =
-            Generators::new(plan.seed, plan.clients, plan.worker_count(), default_seed);
+        let generators = Generators::new(plan.seed, plan.clients, plan.lane_count(), default_seed);
         let variables = starting_variables(plan, names, &generators);
         Ok(Self {
             compiled: Arc::new(Compiled {
@@ -116,7 +116,7 @@ impl ScriptLanguage {
 }
 
 impl ScriptLanguage {
-    /// The generators that decide which transactions go to a sampled log, by thread.
+    /// The generators that decide which transactions go to a sampled log, by lane.
     pub fn sampling(&self) -> Vec<Generator> {
         let threads = self.generators.threads.iter();
         threads.map(|thread| thread.sampling).collect()
@@ -144,13 +144,14 @@ impl Language for ScriptLanguage {
         ))
     }
 
-    fn mix(&self, worker: usize) -> Box<dyn Mix> {
+    fn mix(&self) -> Box<dyn Mix> {
         let total = self.weights.iter().map(|weight| i64::from(*weight)).sum();
-        let generator = self.generators.threads[worker].choice;
+        let lanes = self.generators.threads.iter();
         Box::new(WeightedMix {
             weights: self.weights.clone(),
             total,
-            generator,
+            clients: self.generators.clients.len(),
+            lanes: lanes.map(|lane| lane.choice).collect(),
         })
     }
 
@@ -165,15 +166,18 @@ impl Language for ScriptLanguage {
 struct WeightedMix {
     weights: Arc<[u32]>,
     total: i64,
-    generator: Generator,
+    clients: usize,
+    /// By lane. Every worker has all of them, and uses those of its own clients.
+    lanes: Vec<Generator>,
 }
 
 impl Mix for WeightedMix {
-    fn choose(&mut self) -> usize {
+    fn choose(&mut self, client: usize) -> usize {
         if self.weights.len() == 1 {
             return 0;
         }
-        let mut left = self.generator.between(0, self.total - 1);
+        let lane = block_of(self.clients, self.lanes.len(), client);
+        let mut left = self.lanes[lane].between(0, self.total - 1);
         for (index, weight) in self.weights.iter().enumerate() {
             left -= i64::from(*weight);
             if left < 0 {

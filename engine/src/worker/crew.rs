@@ -33,6 +33,8 @@ pub struct Crew {
     /// What the clients share.
     pub context: Context,
     clients: Vec<Client>,
+    /// Number of the first of them over all workers.
+    first_client: usize,
     dialing: Dialing,
     timers: Timers,
     /// Clients that wrote something.
@@ -73,6 +75,7 @@ impl Crew {
         Self {
             connect_begin_ns: context.clock.now_ns(),
             context,
+            first_client: clients.first().map_or(0, Client::number),
             clients,
             dialing,
             timers: Timers::new(count),
@@ -336,7 +339,7 @@ impl Crew {
         };
         schedule.admit(now_ns);
         while let Some(phase) = schedule.take_skipped() {
-            let transaction_type = self.context.mix.choose();
+            let transaction_type = self.context.mix.choose(self.first_client);
             self.context.books.skipped(transaction_type, phase, now_ns);
         }
     }

@@ -168,7 +168,7 @@ fn conclude(
         return Ok(COULD_NOT);
     }
     if options.has(Switch::Advise)
-        && let Some((message, hint)) = advice(summary, options.jobs, results.bench_us)
+        && let Some((message, hint)) = advice(summary, os_threads(options), results.bench_us)
     {
         voice.warning(&message);
         voice.hint(hint);
@@ -214,6 +214,13 @@ fn interval_s(options: &Options) -> f64 {
     options.progress_s.map_or(unseen_s, f64::from)
 }
 
+/// OS threads that do the work of `-j`: more of them than CPUs would only stand in each other's way, and each has
+/// histograms of its own.
+fn os_threads(options: &Options) -> usize {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    options.jobs.min(cpus)
+}
+
 /// The options as a plan.
 fn plan(options: &Options, scale: i64) -> Plan {
     let mut variables: BTreeMap<_, _> = options.variables.iter().cloned().collect();
@@ -245,7 +252,8 @@ fn plan(options: &Options, scale: i64) -> Plan {
         conninfo: String::new(),
         protocol: options.protocol,
         clients: options.clients,
-        threads: options.jobs,
+        threads: os_threads(options),
+        lanes: options.jobs,
         cpus: Vec::new(),
         reactor: ReactorChoice::Auto,
         receive: Receive::default(),

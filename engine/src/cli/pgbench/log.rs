@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use super::aggregate::{Aggregate, Columns};
 use super::options::{Options, Switch};
+use crate::blocks::block_of;
 use crate::outcome::FailureClass;
 use crate::random::Generator;
 
@@ -117,13 +118,14 @@ impl Log {
         }
     }
 
-    /// Write transactions of one thread, in the order of their ends.
+    /// Write transactions, those of one thread in the order of their ends.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn write(&mut self, thread: usize, entries: impl Iterator<Item = Entry>) -> io::Result<()> {
-        let log = &mut self.threads[thread];
+    /// A file cannot be written.
+    pub fn write(&mut self, entries: impl Iterator<Item = Entry>) -> io::Result<()> {
+        let count = self.threads.len();
         for entry in entries {
+            let log = &mut self.threads[block_of(self.numbers.len(), count, entry.client)];
             let number = &mut self.numbers[entry.client];
             *number += 1;
             let number = *number;
@@ -137,7 +139,7 @@ impl Log {
                 None => self.format.line(number, &entry, &mut log.text),
             }
         }
-        log.flush()
+        self.threads.iter_mut().try_for_each(ThreadLog::flush)
     }
 
     /// The run ended, at this time in microseconds since 1970: write what is left.
@@ -157,6 +159,9 @@ impl Log {
 
 impl ThreadLog {
     fn flush(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
         self.file.write_all(&self.text)?;
         self.text.clear();
         Ok(())
@@ -250,8 +255,8 @@ mod tests {
         let generators = [Generator::from_seed(1), Generator::from_seed(2)];
         let mut log = Log::create(&options, 77, &generators).unwrap();
         log.start(1_795_290_955_000_000);
-        for (thread, entries) in entries.iter().enumerate() {
-            log.write(thread, entries.iter().copied()).unwrap();
+        for entries in entries {
+            log.write(entries.iter().copied()).unwrap();
         }
         log.finish(1_795_290_955_900_000).unwrap();
         let texts =

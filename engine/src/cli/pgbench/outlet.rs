@@ -150,12 +150,12 @@ impl Outlet for RunOutlet {
         self.log_histograms((whole.begin_ns, whole.end_ns), recording)
     }
 
-    fn records(&mut self, worker: usize, records: &[Record]) -> io::Result<()> {
+    fn records(&mut self, _worker: usize, records: &[Record]) -> io::Result<()> {
         let (Some(log), Some(started)) = (&mut self.log, self.started) else {
             return Ok(());
         };
         let entries = records.iter().filter_map(|record| entry(record, started));
-        log.write(worker, entries)
+        log.write(entries)
     }
 
     fn finish(&mut self, end_ns: u64) -> io::Result<()> {

@@ -371,10 +371,10 @@ fn scripts_are_chosen_by_weight() {
     let scripts = [(0, "select 1;"), (3, "select 2;"), (1, "select 3;")];
     let mut mix = ScriptLanguage::new(&plan("simple", &scripts))
         .unwrap()
-        .mix(0);
+        .mix();
     let mut counts = [0u32; 3];
     for _ in 0..40_000 {
-        counts[mix.choose()] += 1;
+        counts[mix.choose(0)] += 1;
     }
     assert_eq!(counts[0], 0);
     // Four standard deviations of a binomial with p = 3/4 are 346.
@@ -392,14 +392,14 @@ fn seeded(seed: u64, clients: usize, weights: &[u32]) -> ScriptLanguage {
     ScriptLanguage::new(&plan).unwrap()
 }
 
-/// The first choices of one worker, as digits.
-fn choices(language: &ScriptLanguage, worker: usize, count: usize) -> String {
-    let mut mix = language.mix(worker);
-    (0..count).map(|_| mix.choose().to_string()).collect()
+/// The first choices for one client, as digits.
+fn choices(language: &ScriptLanguage, client: usize, count: usize) -> String {
+    let mut mix = language.mix();
+    (0..count).map(|_| mix.choose(client).to_string()).collect()
 }
 
 #[test]
-fn workers_choose_the_scripts_that_pgbenchs_threads_choose() {
+fn lanes_choose_the_scripts_that_pgbenchs_threads_choose() {
     // pgbench -t 20 --random-seed=7 with three scripts of these weights.
     assert_eq!(
         choices(&seeded(7, 1, &[1, 3, 2]), 0, 20),
@@ -407,11 +407,11 @@ fn workers_choose_the_scripts_that_pgbenchs_threads_choose() {
     );
     // The same with -c 3 -j 3 and equal weights.
     let three = seeded(7, 3, &[1, 1, 1]);
-    for (worker, chosen) in ["000211022011", "121221010111", "211011201212"]
+    for (client, chosen) in ["000211022011", "121221010111", "211011201212"]
         .into_iter()
         .enumerate()
     {
-        assert_eq!(choices(&three, worker, 12), chosen);
+        assert_eq!(choices(&three, client, 12), chosen);
     }
 }
 
