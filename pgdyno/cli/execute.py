@@ -20,6 +20,7 @@ from pgdyno.errors import (
     EXIT_INTERRUPTED,
     InvalidInput,
 )
+from pgdyno.experiment.comparing import Comparison
 from pgdyno.experiment.policies import Stop, trials_at_most
 from pgdyno.experiment.runner import check_experiment, run_experiment
 from pgdyno.experiment.store import Run, new_run, remove_run
@@ -61,7 +62,7 @@ def execute(
 def proceed(run: Run, resolved: Mapping[str, ResolvedWorkload], execution: Execution) -> NoReturn:
     """Run what is left of a stored experiment; show and exit as `execute`."""
     live = new_live(sys.stderr)
-    refused, stop = False, None
+    refused, stop, comparison = False, None, None
     try:
         stop = run_experiment(run, resolved, Local(), live)
     except InvalidInput:
@@ -73,9 +74,9 @@ def proceed(run: Run, resolved: Mapping[str, ResolvedWorkload], execution: Execu
             remove_run(run)
         else:
             _say_why_it_ended(run, stop)
-            _tell(run, execution)
+            comparison = _tell(run, execution)
     if is_comparison(run.experiment):
-        sys.exit(experiment_exit_code(run, execution))
+        sys.exit(experiment_exit_code(run, comparison, execution))
     sys.exit(exit_code(run))
 
 
@@ -109,17 +110,19 @@ def _is_untouched(run: Run) -> bool:
     return all(phase.name == "provision" for stored in run.trials for phase in stored.trial.phases)
 
 
-def _tell(run: Run, execution: Execution) -> None:
-    """Print what there is and write the report, also after a failure: results are never lost."""
-    measured = [stored for stored in run.trials if stored.summary or stored.intervals()]
-    if not measured:
-        return
+def _tell(run: Run, execution: Execution) -> Comparison | None:
+    """Print what there is and write the report, also after a failure: results are never lost.
+
+    The comparison, where there is one.
+    """
+    if not any(stored.summary or stored.intervals() for stored in run.trials):
+        return None
     if is_comparison(run.experiment):
-        tell_experiment(run, execution)
-        return
+        return tell_experiment(run, execution)
     if execution.with_report:
         html.write_report(run, run.folder / "report.html")
     if execution.as_json:
         click.echo(json.dumps(terminal.as_json(run), indent=2))
     else:
         terminal.render_summary(run, Console())
+    return None

@@ -97,7 +97,7 @@ def tell(comparison: Comparison, *, as_json: bool) -> None:
         render_comparison(comparison, Console())
 
 
-def tell_experiment(run: Run, how: Telling) -> None:
+def tell_experiment(run: Run, how: Telling) -> Comparison:
     """Print an experiment's comparison, write its page, keep the noise floor an A/A found."""
     comparison = compare_experiment(run, even_so=how.even_so)
     keep(comparison, run)
@@ -106,6 +106,7 @@ def tell_experiment(run: Run, how: Telling) -> None:
     if how.with_report:
         write_comparison(run, comparison, kept, page)
     _print(run, comparison, kept, as_json=how.as_json)
+    return comparison
 
 
 def write_page(run: Run, path: Path) -> Path:
@@ -132,15 +133,14 @@ def _print(run: Run, comparison: Comparison, kept: tuple[str, ...], *, as_json: 
     render_closing(run, console)
 
 
-def experiment_exit_code(run: Run, how: Telling) -> int:
-    """130 interrupted, 1 could not go on; else what the comparison deserves."""
+def experiment_exit_code(run: Run, comparison: Comparison | None, how: Telling) -> int:
+    """130 interrupted, 1 could not go on; else what the comparison deserves (None: no trial)."""
     trials = run.trials
     last = trials[-1].trial.outcome if trials else "failed"
     if last == "interrupted":
         return EXIT_INTERRUPTED
-    if last != "completed":
+    if last != "completed" or comparison is None:
         return EXIT_COULD_NOT
-    comparison = compare_experiment(run, even_so=how.even_so)
     return exit_code(comparison, fail_if_worse=how.fail_if_worse)
 
 

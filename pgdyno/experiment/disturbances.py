@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from pgdyno.contract import Summary
-from pgdyno.experiment.samples import measured_rows
-from pgdyno.experiment.store import StoredTrial
+from pgdyno.experiment.samples import Samples
 from pgdyno.stats.rates import cpu_shares, cpu_spread, growth
 from pgdyno.units import format_share
 
@@ -21,12 +19,12 @@ _JIFFIES_PER_S: Final = 100
 _TABLE: Final = re.compile(r"autovacuum: (?:VACUUM ANALYZE|VACUUM|ANALYZE) ([^\s;]+)")
 
 
-def disturbances_of(stored: StoredTrial, summary: Summary) -> tuple[str, ...]:
+def disturbances_of(samples: Samples) -> tuple[str, ...]:
     """Everything known to have happened during the measurement, one phrase each."""
     found = (
-        *_checkpoints(measured_rows(stored, summary, "bgwriter")),
-        *_autovacuum(measured_rows(stored, summary, "autovacuum")),
-        *_cpu(stored, summary),
+        *_checkpoints(samples.measured("bgwriter")),
+        *_autovacuum(samples.measured("autovacuum")),
+        *_cpu(samples),
     )
     return tuple(found)
 
@@ -54,39 +52,33 @@ def _autovacuum(rows: list[dict[str, Any]]) -> list[str]:
     return [f"autovacuum of {', '.join(tables)}" if tables else "autovacuum"]
 
 
-def _cpu(stored: StoredTrial, summary: Summary) -> list[str]:
+def _cpu(samples: Samples) -> list[str]:
     """CPU that the hypervisor took, and that other programs on the load host took."""
-    rows = [
-        row for row in measured_rows(stored, summary, "host_cpu") if row.get("cpu") in ("all", None)
-    ]
+    rows = [row for row in samples.measured("host_cpu") if row.get("cpu") in ("all", None)]
     spread = cpu_spread(cpu_shares(rows)) if len(rows) > 1 else {}
     if not spread:
         return []
     found = []
     if spread["steal"].average > _STOLEN_TELLING:
         found.append(f"{format_share(spread['steal'].average)} of the CPU time stolen")
-    others = _others_share(stored, summary, rows, spread["busy"].average)
+    others = _others_share(samples, rows, spread["busy"].average)
     if others is not None and others > _OTHERS_TELLING:
         found.append(f"other programs used {format_share(others)} of the CPU time")
     return found
 
 
-def _others_share(
-    stored: StoredTrial, summary: Summary, rows: list[dict[str, Any]], busy: float
-) -> float | None:
+def _others_share(samples: Samples, rows: list[dict[str, Any]], busy: float) -> float | None:
     """CPU time of programs that are neither the engine nor the system's, of all there is."""
     ours = 0.0
-    for role in ("engine", *(stored.trial.system_roles or ("server",))):
-        samples = measured_rows(stored, summary, "processes", role=role)
-        if len(samples) < 2:
+    for role in ("engine", *(samples.stored.trial.system_roles or ("server",))):
+        used = samples.measured("processes", role=role)
+        if len(used) < 2:
             return None
-        length_s = (samples[-1]["monotonic_ns"] - samples[0]["monotonic_ns"]) / 1e9
-        grown = [
-            growth(samples[0].get(n), samples[-1].get(n)) for n in ("user_jiffies", "sys_jiffies")
-        ]
+        length_s = (used[-1]["monotonic_ns"] - used[0]["monotonic_ns"]) / 1e9
+        grown = [growth(used[0].get(n), used[-1].get(n)) for n in ("user_jiffies", "sys_jiffies")]
         if length_s <= 0 or None in grown:
             return None
         ours += sum(each or 0.0 for each in grown) / _JIFFIES_PER_S / length_s
-    environment = stored.environment
+    environment = samples.stored.environment
     cpus = environment.hosts[0].cpus if environment and environment.hosts else 0
     return max(busy - ours / cpus, 0.0) if cpus else None

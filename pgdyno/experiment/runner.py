@@ -22,8 +22,9 @@ from pgdyno.experiment.policies import Next, Past, Stop, next_step, past_of, tri
 from pgdyno.experiment.progress import Progress
 from pgdyno.experiment.remaining import place_of
 from pgdyno.experiment.staging import Staging
+from pgdyno.experiment.standing import deciding_metric
 from pgdyno.experiment.store import Run, StoredTrial
-from pgdyno.experiment.trial_readings import read_trial
+from pgdyno.experiment.trial_readings import values_of
 from pgdyno.hosts.base import Host
 from pgdyno.model import Experiment, Trial, Variant
 from pgdyno.workloads.definition import ResolvedWorkload, Workload
@@ -121,8 +122,9 @@ class _Runner:
 
     def _past(self, stored: StoredTrial) -> Past:
         """What the policy is told of a trial; reading its results takes time, so only on demand."""
-        wanted = self.experiment.stopping.policy == "precision"
-        return past_of(stored.trial, read_trial(stored, self.stored_in).values if wanted else None)
+        looks = self.experiment.stopping.policy == "precision"
+        names = (deciding_metric(self.experiment),)
+        return past_of(stored.trial, values_of(stored, names) if looks else None)
 
 
 def _conduct(conduct: Conduct) -> PgdynoError | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgdyno.experiment.policies import Next, Past, Stop, complete_blocks, next_step, trials_at_most
+from pgdyno.experiment.responses import DEFAULT_METRIC
 from pgdyno.model import Experiment
 
 
@@ -47,6 +48,11 @@ class Standing:
         return isinstance(self.following, Stop)
 
 
+def deciding_metric(experiment: Experiment) -> str:
+    """The first response, which decides about precision; throughput where nothing is judged."""
+    return experiment.responses[0].metric if experiment.responses else DEFAULT_METRIC
+
+
 def standing(experiment: Experiment, past: Sequence[Past]) -> Standing:
     """How far the stored trials have brought an experiment."""
     budget = experiment.stopping.policy == "budget"
@@ -67,7 +73,7 @@ def standing(experiment: Experiment, past: Sequence[Past]) -> Standing:
 def _variant(experiment: Experiment, name: str, past: Sequence[Past]) -> VariantStanding:
     own = [each for each in past if each.variant == name]
     done = [each for each in own if each.completed]
-    metric = experiment.responses[0].metric if experiment.responses else "throughput_per_s"
+    metric = deciding_metric(experiment)
     values = [each.values[metric] for each in done if metric in each.values]
     return VariantStanding(
         name=name,

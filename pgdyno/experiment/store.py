@@ -103,7 +103,9 @@ class StoredTrial:
         if parquet.exists():
             import pyarrow.parquet
 
-            return pyarrow.parquet.read_table(parquet)
+            # Not `read_table`, which loads the library for data sets of many files, and pandas.
+            with pyarrow.parquet.ParquetFile(parquet) as file:
+                return file.read()
         return _read_json_lines(lines) if lines.exists() else None
 
     def histogram_log(self, name: str) -> Path | None:

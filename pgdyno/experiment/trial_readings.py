@@ -6,20 +6,22 @@ divided by the transactions of the same time.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Collection
 
 from pgdyno.contract import Series, Summary
 from pgdyno.experiment.disturbances import disturbances_of
 from pgdyno.experiment.readings import Reading, Side
 from pgdyno.experiment.responses import METRICS
-from pgdyno.experiment.samples import measured_rows
+from pgdyno.experiment.samples import Samples
 from pgdyno.experiment.store import Run, StoredTrial
 from pgdyno.experiment.trial_circumstances import circumstances_of, readable
-from pgdyno.model import Trial
+from pgdyno.model import Experiment, Trial
 from pgdyno.stats.rates import growth
 
-_T = TypeVar("_T")
 _JIFFY_US = 10_000
+_LIMITED = {"goodput_per_s", "late_share"}
+_SERVER_CPU = "server_cpu_us_per_transaction"
+_WAL = "wal_bytes_per_transaction"
 
 
 def sides_of(run: Run) -> tuple[Side, ...]:
@@ -28,7 +30,7 @@ def sides_of(run: Run) -> tuple[Side, ...]:
     A trial that did not complete and was repeated in its place is left out.
     """
     experiment = run.experiment
-    readings = [read_trial(stored, run) for stored in run.trials]
+    readings = [_read(stored, run.id, experiment) for stored in run.trials]
     done = {_place(each) for each in readings if each.complete}
     kept = [each for each in readings if each.complete or _place(each) not in done]
     return tuple(
@@ -46,16 +48,33 @@ def _place(reading: Reading) -> tuple[str, int | None]:
 
 def read_trial(stored: StoredTrial, run: Run) -> Reading:
     """What a comparison knows of one stored trial; damaged documents count as missing ones."""
+    return _read(stored, run.id, run.experiment)
+
+
+def values_of(stored: StoredTrial, names: Collection[str]) -> dict[str, float]:
+    """The values of these metrics, for which no more is read than they need.
+
+    Nothing of a trial that is not complete.
+    """
     trial = stored.trial
-    variant = next((each for each in run.experiment.variants if each.name == trial.variant), None)
+    summary = readable(lambda: stored.summary) if trial.outcome == "completed" else None
+    if summary is None or not _is_whole(summary):
+        return {}
+    return _values(Samples(stored=stored, summary=summary), names)
+
+
+def _read(stored: StoredTrial, run: str, experiment: Experiment) -> Reading:
+    trial = stored.trial
+    variant = next((each for each in experiment.variants if each.name == trial.variant), None)
     summary = readable(lambda: stored.summary)
     complete = trial.outcome == "completed" and summary is not None and _is_whole(summary)
-    values = _values(stored, summary) if summary is not None and complete else {}
+    samples = Samples(stored=stored, summary=summary) if summary is not None else None
+    values = _values(samples, METRICS) if samples is not None and complete else {}
     return Reading(
-        label=f"{run.id} trial {trial.number}",
+        label=f"{run} trial {trial.number}",
         variant=trial.variant,
         source=str(stored.folder),
-        run=run.id,
+        run=run,
         number=trial.number,
         block=trial.block if trial.block is not None else trial.replicate,
         began=trial.began,
@@ -67,7 +86,7 @@ def read_trial(stored: StoredTrial, run: Run) -> Reading:
         absent={name: _why_absent(name) for name in METRICS if name not in values},
         committed=summary.measurement.committed if summary else None,
         broken=_broken(stored),
-        disturbances=disturbances_of(stored, summary) if summary is not None else (),
+        disturbances=disturbances_of(samples) if samples is not None else (),
         circumstances=circumstances_of(stored, variant, summary),
     )
 
@@ -91,22 +110,23 @@ def _why_incomplete(trial: Trial, summary: Summary | None) -> str:
     )  # fmt: skip
 
 
-def _values(stored: StoredTrial, summary: Summary) -> dict[str, float]:
-    """Every metric that this trial has a value of."""
+def _values(samples: Samples, names: Collection[str]) -> dict[str, float]:
+    """Those of these metrics that this trial has a value of."""
+    stored, summary = samples.stored, samples.summary
     found = {
         "throughput_per_s": summary.throughput_per_s,
         "server_commits_per_s": _per_s(summary.server_commits, summary),
         **_shares(summary),
         **_times(summary.times.response or summary.times.service),
-        **_costs(stored, summary),
+        **_costs(samples, names),
     }
-    plan = readable(lambda: stored.plan)
+    plan = readable(lambda: stored.plan) if _LIMITED & set(names) else None
     if plan is not None and plan.response_time_limit_s is not None:
         found["goodput_per_s"] = summary.goodput_per_s
         found["late_share"] = summary.measurement.late / max(summary.measurement.committed, 1)
     if summary.times.lag is not None and summary.times.lag.count:
         found["p99_lag_us"] = summary.times.lag.p99_ns / 1e3
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in found.items() if value is not None and name in names}
 
 
 def _per_s(count: int, summary: Summary) -> float | None:
@@ -139,30 +159,34 @@ def _times(series: Series) -> dict[str, float]:
     }
 
 
-def _costs(stored: StoredTrial, summary: Summary) -> dict[str, float | None]:
-    """What a transaction took of CPUs and WAL."""
+def _costs(samples: Samples, names: Collection[str]) -> dict[str, float | None]:
+    """What a transaction took of CPUs and WAL; tables are read only for what is in `names`."""
+    summary = samples.summary
     per_s = summary.throughput_per_s or 0.0
     if not per_s:
         return {}
-    wal = measured_rows(stored, summary, "wal")
-    jiffies = [
-        _grown_per_s(measured_rows(stored, summary, "processes", role=role), name)
-        for role in stored.trial.system_roles or ("server",)
+    found: dict[str, float | None] = {}
+    if _SERVER_CPU in names:
+        jiffies_per_s = _server_jiffies_per_s(samples)
+        found[_SERVER_CPU] = None if jiffies_per_s is None else jiffies_per_s * _JIFFY_US / per_s
+    if _WAL in names:
+        wal_per_s = _grown_per_s(samples.measured("wal"), "wal_position_bytes")
+        found[_WAL] = None if wal_per_s is None else wal_per_s / per_s
+    if (own := summary.own_cost) is not None:
+        own_us = (own.cpu_user_ns + own.cpu_sys_ns) / 1e3
+        found["engine_cpu_us_per_transaction"] = own_us / max(summary.measurement.committed, 1)
+    return found
+
+
+def _server_jiffies_per_s(samples: Samples) -> float | None:
+    """CPU time of the whole system under test; None where a part of it is not known."""
+    grown = [
+        _grown_per_s(samples.measured("processes", role=role), name)
+        for role in samples.stored.trial.system_roles or ("server",)
         for name in ("user_jiffies", "sys_jiffies")
     ]
-    wal_per_s = _grown_per_s(wal, "wal_position_bytes")
-    own = summary.own_cost
-    own_ns = None if own is None else own.cpu_user_ns + own.cpu_sys_ns
-    known = [each for each in jiffies if each is not None]
-    return {
-        "server_cpu_us_per_transaction": (
-            sum(known) * _JIFFY_US / per_s if len(known) == len(jiffies) else None
-        ),
-        "engine_cpu_us_per_transaction": (
-            None if own_ns is None else own_ns / 1e3 / max(summary.measurement.committed, 1)
-        ),
-        "wal_bytes_per_transaction": None if wal_per_s is None else wal_per_s / per_s,
-    }
+    known = [each for each in grown if each is not None]
+    return sum(known) if len(known) == len(grown) else None
 
 
 def _grown_per_s(rows: list[dict[str, object]], counter: str) -> float | None:
@@ -180,7 +204,7 @@ def _number(value: object) -> float | None:
 
 
 def _why_absent(name: str) -> str:
-    if name in ("goodput_per_s", "late_share"):
+    if name in _LIMITED:
         return "no response time limit was given"
     if name == "p99_lag_us":
         return "in a closed loop nothing is scheduled"

@@ -12,10 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.json as pa_json
-import pyarrow.parquet as pa_parquet
-
 from pgdyno.observers.base import Column, Observer, Table
 
 CLOCKS: Final = (
@@ -28,6 +24,9 @@ CLOCKS: Final = (
 
 def collect(observers: Sequence[Observer], folder: Path) -> tuple[str, ...]:
     """Turn each observer's `<name>.jsonl` in `folder` into `<name>.parquet`; notices where not."""
+    import pyarrow as pa
+    import pyarrow.parquet as pa_parquet
+
     notices = []
     for table in {observer.table.name: observer.table for observer in observers}.values():
         lines = folder / f"{table.name}.jsonl"
@@ -49,6 +48,8 @@ def read_lines(path: Path, table: Table) -> Any:
 
     Raises `pa.ArrowInvalid` where a line is no JSON or a value does not have its column's type.
     """
+    import pyarrow.json as pa_json
+
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     schema = arrow_schema(table)
@@ -67,6 +68,8 @@ def read_lines(path: Path, table: Table) -> Any:
 
 def arrow_schema(table: Table) -> Any:
     """The `pyarrow.Schema` of a table as stored, the clocks first."""
+    import pyarrow as pa
+
     types = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string()}
     return pa.schema(
         [

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
 from pydantic import ValidationError
 
 from pgdyno.contract import Interval, Plan, Summary
@@ -28,6 +27,9 @@ from pgdyno.model import (
     Variant,
 )
 from pgdyno.stats.percentiles import Distribution, distributions_by_tag
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _T = TypeVar("_T")
 
@@ -90,13 +92,15 @@ def read_run(run: Run) -> RunDocuments:
 
 
 def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocuments:
+    from pyarrow import ArrowException
+
     trial = stored.trial
     damaged: list[Missing] = []
 
     def attempt(what: str, read: Callable[[], _T], otherwise: _T) -> _T:
         try:
             return read()
-        except (PgdynoError, ValidationError, OSError, ValueError, pa.ArrowException) as error:
+        except (PgdynoError, ValidationError, OSError, ValueError, ArrowException) as error:
             damaged.append(Missing(what=what, why=f"its file is damaged: {_first_line(error)}"))
             return otherwise
 

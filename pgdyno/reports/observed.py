@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from pgdyno.reports.documents import TrialDocuments
 from pgdyno.reports.timeline import TimeAxis
 from pgdyno.stats.rates import CpuShares, Rate, Rows, cpu_shares, rates, within
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +45,16 @@ class Observed:
         """The devices, CPUs or roles in the table, in order of appearance."""
         if column not in self.table.column_names:
             return []
+        import pyarrow.compute as pc
+
         return [str(label) for label in pc.unique(self.table[column]).to_pylist() if label]
 
     def select(self, column: str, label: str) -> Observed:
         """The rows of one device, CPU or role."""
         if column not in self.table.column_names:
             return replace(self, table=self.table.slice(0, 0))
+        import pyarrow.compute as pc
+
         return replace(self, table=self.table.filter(pc.equal(self.table[column], label)))
 
     def measured(self) -> Rows:
@@ -105,6 +110,8 @@ def thinned(rows: Rows) -> Rows:
 
 def observed(documents: TrialDocuments, axis: TimeAxis, name: str) -> Observed:
     """A table by its name; empty where nobody observed it."""
+    import pyarrow as pa
+
     table = documents.observations.get(name)
     empty = pa.table({"monotonic_ns": pa.array([], pa.int64())})
     usable = table is not None and "monotonic_ns" in table.column_names

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from pgdyno.experiment.policies import Next
 from pgdyno.experiment.responses import METRICS
-from pgdyno.experiment.standing import Standing, VariantStanding
+from pgdyno.experiment.standing import Standing, VariantStanding, deciding_metric
 from pgdyno.model import Experiment
 from pgdyno.units import format_count, format_counted, format_duration_s
 
@@ -39,7 +39,7 @@ def as_json(experiment: Experiment, standing: Standing) -> dict[str, Any]:
         "id": experiment.id,
         "name": experiment.name,
         "question": experiment.question,
-        "metric": _metric(experiment),
+        "metric": deciding_metric(experiment),
         "variants": [
             {
                 "name": each.name,
@@ -82,12 +82,8 @@ def _what_next(experiment: Experiment, standing: Standing) -> str:
     return f"finished: {following.reason}"
 
 
-def _metric(experiment: Experiment) -> str:
-    return experiment.responses[0].metric if experiment.responses else "throughput_per_s"
-
-
 def _variants(experiment: Experiment, standing: Standing) -> Table:
-    metric = METRICS[_metric(experiment)]
+    metric = METRICS[deciding_metric(experiment)]
     table = Table(box=None, pad_edge=False, header_style="dim")
     longest = max(len(each.name) for each in standing.variants)
     table.add_column("variant", overflow="fold", min_width=min(longest, _NAME_WIDTH))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pgdyno.experiment.disturbances import disturbances_of
-from pgdyno.experiment.store import Run
-from pgdyno.experiment.trial_readings import read_trial
+from pgdyno.experiment.samples import Samples
+from pgdyno.experiment.store import Run, StoredTrial
+from pgdyno.experiment.trial_readings import read_trial, values_of
 from tests.builders import RunOptions, build_run
 from tests.simulation import MONOTONIC_NS, SECOND_NS, write_table
 
@@ -24,7 +25,7 @@ def run(tmp_path: Path) -> Run:
 def happened(run: Run) -> tuple[str, ...]:
     (stored,) = run.trials
     assert stored.summary is not None
-    return disturbances_of(stored, stored.summary)
+    return disturbances_of(Samples(stored=stored, summary=stored.summary))
 
 
 def observe(run: Run, name: str, *rows: dict[str, object]) -> None:
@@ -101,3 +102,26 @@ def test_costs_of_a_transaction(run: Run) -> None:
     per_s = values["throughput_per_s"]
     assert values["server_cpu_us_per_transaction"] == pytest.approx(0.5e6 / per_s)
     assert values["wal_bytes_per_transaction"] == pytest.approx(7e6 / per_s)
+
+
+def test_a_value_is_read_without_tables_that_it_does_not_need(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stored,) = run.trials
+    observe(run, "wal", {"wal_position_bytes": 0}, {"wal_position_bytes": 7_000_000})
+    every = read_trial(stored, run).values
+    read: list[str] = []
+    whole = StoredTrial.observations
+
+    def told(self: StoredTrial, name: str) -> object:
+        read.append(name)
+        return whole(self, name)
+
+    monkeypatch.setattr(StoredTrial, "observations", told)
+    assert values_of(stored, ("p99_us",)) == {"p99_us": every["p99_us"]}
+    assert read == []
+    name = "wal_bytes_per_transaction"
+    assert values_of(stored, (name,)) == {name: every[name]}
+    assert read == ["wal"]
+    read_trial(stored, run)
+    assert len(read[1:]) == len(set(read[1:])), "a table was read twice"

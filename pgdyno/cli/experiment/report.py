@@ -12,7 +12,6 @@ from pgdyno.cli.execute import Execution
 from pgdyno.cli.options import json_option, run_argument
 from pgdyno.cli.verdicts import exit_code, is_comparison, tell_experiment
 from pgdyno.errors import InvalidInput
-from pgdyno.experiment.selecting import compare_experiment
 from pgdyno.experiment.store import find_run
 
 
@@ -33,6 +32,5 @@ def report(reference: str, output: Path, **options: Any) -> None:
             f"run {run.id} has one variant: there is nothing to compare",
             hint=f"pgdyno show {run.id}, or compare it with another: pgdyno compare RUN -- RUN",
         )
-    tell_experiment(run, Execution(output=output, **options))
-    comparison = compare_experiment(run, even_so=options["even_so"])
+    comparison = tell_experiment(run, Execution(output=output, **options))
     sys.exit(exit_code(comparison, fail_if_worse=options["fail_if_worse"]))

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from pgdyno.cli.options import json_option, run_argument
 from pgdyno.experiment.policies import past_of
-from pgdyno.experiment.standing import standing
+from pgdyno.experiment.standing import deciding_metric, standing
 from pgdyno.experiment.store import find_run
-from pgdyno.experiment.trial_readings import read_trial
+from pgdyno.experiment.trial_readings import values_of
 from pgdyno.reports.standing import as_json as standing_as_json
 from pgdyno.reports.standing import render_standing
 
@@ -26,8 +26,9 @@ def show(reference: str, output: Path, *, as_json: bool) -> None:
     Its answer is `pgdyno experiment report`'s to give.
     """
     run = find_run(reference, output)
-    past = [past_of(stored.trial, read_trial(stored, run).values) for stored in run.trials]
     experiment = run.experiment
+    judged = deciding_metric(experiment)
+    past = [past_of(stored.trial, values_of(stored, (judged,))) for stored in run.trials]
     found = standing(experiment, past)
     if as_json:
         click.echo(json.dumps(standing_as_json(experiment, found), indent=2))
