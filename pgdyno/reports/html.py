@@ -102,8 +102,7 @@ def write_page(text: str, path: Path) -> Path:
 
 def render(documents: RunDocuments) -> str:
     """The page's text."""
-    style = _asset("youplot.vendor", "uplot.min.css") + asset("assets/report.css")
-    script = page_script()
+    style, script = page_style(), page_script()
     template = environment().get_template("report.html")
     return template.render(
         run=documents,
@@ -124,6 +123,11 @@ def render(documents: RunDocuments) -> str:
 def asset(name: str) -> str:
     """One of our own styles or scripts, to stand inside a page."""
     return _asset("pgdyno.reports", name)
+
+
+def page_style() -> str:
+    """The style of a page with charts."""
+    return _asset("youplot.vendor", "uplot.min.css") + asset("assets/report.css")
 
 
 def page_script() -> str:
@@ -177,17 +181,18 @@ def _over_time(key: str, documents: TrialDocuments, axis: TimeAxis) -> Chart:
         "zero_unix_ms": None if wall_ns is None else wall_ns / 1e6,
         "shaded": shaded,
     }
-    return _chart(f"{key}-time", panels, data)
+    return chart(f"{key}-time", panels, data)
 
 
 def _distribution_chart(identity: str, axis: str, panel: Panel) -> Chart:
     ends = [value for value in panel.horizontal if value is not None]
     # A single value has no width; give the axis some on both sides.
     low, high = (ends[0], ends[-1]) if ends[0] < ends[-1] else (ends[0] * 0.9, ends[-1] * 1.1)
-    return _chart(identity, (panel,), {"axis": axis, "from": low, "to": high})
+    return chart(identity, (panel,), {"axis": axis, "from": low, "to": high})
 
 
-def _chart(identity: str, panels: tuple[Panel, ...], data: dict[str, Any]) -> Chart:
+def chart(identity: str, panels: tuple[Panel, ...], data: dict[str, Any]) -> Chart:
+    """Panels over one axis, as the page's script reads them."""
     encoded = [encode_panel(panel) for panel in panels]
     return Chart(id=identity, panels=panels, data=_json({**data, "panels": encoded}))
 
