@@ -14,6 +14,7 @@ from pgdyno.servers.cache import check_name
 
 _BLOCK_KB = (1, 2, 4, 8, 16, 32)
 _WAL_BLOCK_KB = (*_BLOCK_KB, 64)
+_ASK_DEADLINE_S = 60.0
 _OWNED = ("--prefix", "--with-blocksize", "--with-wal-blocksize")
 # What says that a step failed, the most telling first.
 _FAILURES = (r"^configure: error: (.*)", r"(.*: (?:fatal )?error: .*)", r"^(make.*\*\*\* .*)")
@@ -122,18 +123,24 @@ def failure_line(log: str) -> str:
 
 
 def missing_libraries(options: BuildOptions, host: Host) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Abilities to switch off because their library is missing, and a line for each."""
-    switched_off, lines = [], []
-    for library in _LIBRARIES:
-        if any(re.match(rf"--with(out)?-{library.option}\b", one) for one in options.configure):
-            continue
-        command = Command(
-            words=["gcc", "-E", "-x", "c", "-"], input_text=f"#include <{library.header}>\n"
-        )
-        if host.run(command, deadline_s=60.0).status != 0:
-            switched_off.append(library.option)
-            lines.append(
-                f"built --without-{library.option}: {library.lost}; "
-                f"apt-get install {library.package} before building brings it"
-            )
-    return tuple(switched_off), tuple(lines)
+    """Abilities to switch off because their library is missing, and a line for each.
+
+    What the person's own options say of a library holds.
+    """
+    asked = [
+        one
+        for one in _LIBRARIES
+        if not any(re.match(rf"--with(out)?-{one.option}\b", word) for word in options.configure)
+    ]
+    questions = (
+        f"#if !__has_include(<{one.header}>)\nmissing {one.option}\n#endif\n" for one in asked
+    )
+    command = Command(words=["gcc", "-E", "-P", "-x", "c", "-"], input_text="".join(questions))
+    answer = host.run(command, deadline_s=_ASK_DEADLINE_S).output.split()
+    missing = [one for one in asked if one.option in answer]
+    lines = (
+        f"built --without-{one.option}: {one.lost}; apt-get install {one.package} before "
+        "building brings it"
+        for one in missing
+    )
+    return tuple(one.option for one in missing), tuple(lines)

@@ -39,6 +39,8 @@ def test_json_holds_the_same() -> None:
         "client_programs",
         "extensions",
         "problem",
+        "names",
+        "made",
     }
 
 
