@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -223,8 +224,9 @@ def _types(documents: TrialDocuments, summary: Summary) -> list[TypeRows]:
     return rows
 
 
+@cache
 def environment() -> Environment:
-    """Templates, with the filters that make text safe and numbers readable."""
+    """Templates, compiled once, with the filters that make text safe and numbers readable."""
     made = Environment(
         loader=PackageLoader("pgdyno.reports", "templates"),
         autoescape=True,
