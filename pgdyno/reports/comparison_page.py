@@ -17,7 +17,7 @@ from pgdyno.experiment.readings import Reading
 from pgdyno.experiment.store import Run
 from pgdyno.reports import comparison_wording, html, wording
 from pgdyno.reports.comparison_charts import Plot, drift_plot, forest, values_plot
-from pgdyno.reports.documents import RunDocuments, read_run
+from pgdyno.reports.documents import RunDocuments, read_head, read_trial
 
 _MOST_PLOTS = 3
 
@@ -38,7 +38,7 @@ def write_comparison(run: Run, comparison: Comparison, kept: tuple[str, ...], pa
     `kept`: sentences about earlier noise floors. A page that lies elsewhere than in the run's
     folder has no links. Raises `PgdynoError` where a file cannot be written.
     """
-    documents = read_run(run)
+    documents = read_head(run)
     links: dict[str, str] = {}
     if path.absolute().parent == run.folder.absolute():
         links = _write_trials(documents)
@@ -104,10 +104,11 @@ def _rows(comparison: Comparison, links: dict[str, str]) -> Iterator[TrialRow]:
 
 
 def _write_trials(documents: RunDocuments) -> dict[str, str]:
-    """Write each trial's own report; where they lie, as seen from the run's folder."""
+    """Write the trials' own reports, one at a time; where they lie, as seen from the run's folder."""
     links = {}
-    for trial in documents.trials:
-        path = trial.stored.folder / "report.html"
-        html.write_page(html.render(replace(documents, trials=(trial,))), path)
-        links[str(trial.stored.folder)] = f"trials/{trial.stored.folder.name}/report.html"
+    for stored in documents.run.trials:
+        trial = read_trial(stored, documents.experiment)
+        page = html.render(replace(documents, trials=(trial,)))
+        html.write_page(page, stored.folder / "report.html")
+        links[str(stored.folder)] = f"trials/{stored.folder.name}/report.html"
     return links

@@ -81,17 +81,17 @@ def read_run(run: Run) -> RunDocuments:
 
     Raises `PgdynoError` only where `experiment.toml` or a `trial.json` cannot be read.
     """
-    experiment = run.experiment
-    variants = {variant.name: variant for variant in experiment.variants}
-    return RunDocuments(
-        run=run,
-        experiment=experiment,
-        tags=run.tags,
-        trials=tuple(_read_trial(stored, variants) for stored in run.trials),
-    )
+    head = read_head(run)
+    return replace(head, trials=tuple(read_trial(each, head.experiment) for each in run.trials))
 
 
-def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocuments:
+def read_head(run: Run) -> RunDocuments:
+    """What a run folder says of itself, without any trial. Raises as `read_run`."""
+    return RunDocuments(run=run, experiment=run.experiment, tags=run.tags, trials=())
+
+
+def read_trial(stored: StoredTrial, experiment: Experiment) -> TrialDocuments:
+    """Read one trial's folder. Raises `PgdynoError` only where `trial.json` cannot be read."""
     from pyarrow import ArrowException
 
     trial = stored.trial
@@ -111,7 +111,7 @@ def _read_trial(stored: StoredTrial, variants: dict[str, Variant]) -> TrialDocum
     documents = TrialDocuments(
         stored=stored,
         trial=trial,
-        variant=variants.get(trial.variant),
+        variant=next((one for one in experiment.variants if one.name == trial.variant), None),
         plan=attempt("what the engine was told", lambda: stored.plan, None),
         summary=attempt("the engine's summary", lambda: stored.summary, None),
         settings=attempt("the server's settings", lambda: stored.settings, None),
