@@ -26,12 +26,13 @@ from pgdyno.experiment.phases import spoken
 from pgdyno.experiment.store import Run
 from pgdyno.reports import figures, wording
 from pgdyno.reports.charts import Panel, encode_panel
+from pgdyno.reports.cpu_table import CpuLine, cpu_lines
 from pgdyno.reports.distribution import curve_panel, histogram_panel, kinds_of
 from pgdyno.reports.documents import RunDocuments, TrialDocuments, read_run
 from pgdyno.reports.inventory import Inventory, inventory
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.resource_panels import resource_panels
-from pgdyno.reports.resources import HostCpu, RoleCpu, Traffic, host_cpus, role_cpus, traffic
+from pgdyno.reports.resources import HostCpu, Traffic, host_cpus, traffic
 from pgdyno.reports.terms import DURABILITY_NAMES, TITLES
 from pgdyno.reports.timeline import TimeAxis, response_panel, slices, throughput_panel, time_axis
 from pgdyno.units import (
@@ -78,7 +79,7 @@ class TrialView:
     types: tuple[TypeRows, ...]
     inventory: Inventory
     host_cpus: list[HostCpu]
-    role_cpus: list[RoleCpu]
+    cpu_lines: list[CpuLine]
     traffic: list[Traffic]
 
 
@@ -156,7 +157,7 @@ def trial_view(documents: TrialDocuments) -> TrialView:
         types=tuple(_types(documents, documents.summary)) if documents.summary else (),
         inventory=inventory(documents),
         host_cpus=host_cpus(documents, axis) if axis else [],
-        role_cpus=role_cpus(documents, axis) if axis else [],
+        cpu_lines=cpu_lines(documents, axis) if axis else [],
         traffic=traffic(documents, axis) if axis else [],
     )
 

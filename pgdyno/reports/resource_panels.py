@@ -25,7 +25,7 @@ _CPU_COLOURS = {
     "steal": "red",
     "idle": "idle",
 }
-_ROLE_COLOURS = ("blue", "orange", "green", "red")
+_ROLE_COLOURS = ("blue", "orange", "green", "red", "purple", "sky")
 _BYTE_UNITS = (("GB/s", 1024**3), ("MB/s", 1024**2), ("kB/s", 1024), ("bytes/s", 1))
 
 
@@ -86,7 +86,7 @@ def _roles(documents: TrialDocuments, axis: TimeAxis) -> Panel | None:
         about = f"CPUs that the {role}'s processes kept busy"
         summed = {time_s: _sum(value, sys.get(time_s)) for time_s, value in user.items()}
         several.append(_Series(label=role, about=about, colour=colour, values=summed))
-    about = "CPUs that the engine and the server kept busy"
+    about = "CPUs that the processes of each role kept busy"
     return _panel(("processes", "CPU by role", "CPUs", about), several)
 
 

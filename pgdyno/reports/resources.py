@@ -90,8 +90,19 @@ def traffic(documents: TrialDocuments, axis: TimeAxis) -> list[Traffic]:
                 own = whole.select(column, device) if column else whole
                 spread = rate_spread(rates(own.measured(), counter))
                 if spread and spread.maximum > 0:
-                    found.append(Traffic(name=words.format(device), unit=unit, spread=spread))
+                    where = _server_of(name, suffix)
+                    said = words.format(device) + (f", {where}" if where else "")
+                    found.append(Traffic(name=said, unit=unit, spread=spread))
     return found
+
+
+def _server_of(name: str, suffix: str) -> str:
+    """Whose table it is, where there are several servers.
+
+    >>> _server_of("standby-1_wal", "wal"), _server_of("host_disk", "_disk")
+    ('standby-1', '')
+    """
+    return "" if suffix.startswith("_") else name.removesuffix(suffix).removesuffix("_")
 
 
 def _cpus(jiffies: Spread) -> Spread:

@@ -17,11 +17,11 @@ from pgdyno.contract import Series, Summary
 from pgdyno.experiment.store import Run
 from pgdyno.model import CheckResult, LoadReport, PrewarmReport
 from pgdyno.reports import wording
+from pgdyno.reports.cpu_table import cpu_lines
 from pgdyno.reports.documents import TrialDocuments, read_run
 from pgdyno.reports.figures import mean_milliseconds, milliseconds, rate, visible, wrapped
 from pgdyno.reports.json_document import as_json
 from pgdyno.reports.measured import Measured, measure
-from pgdyno.reports.resources import host_cpus, role_cpus
 from pgdyno.reports.timeline import time_axis
 from pgdyno.units import (
     format_bytes,
@@ -245,18 +245,12 @@ def _errors(console: Console, summary: Summary) -> None:
 
 
 def _cpu(console: Console, documents: TrialDocuments, measured: Measured | None) -> None:
-    """Shares of the host's CPUs, then what the engine used."""
+    """What hosts, CPUs and roles did on average and at most, then what the engine used."""
     axis = time_axis(documents)
-    kinds = ("user", "sys", "wait", "idle")
-    table = _table("CPU", *kinds)
-    for cpu in host_cpus(documents, axis) if axis else []:
-        shares = (
-            format_share(cpu.kinds[kind].average) if kind in cpu.kinds else "" for kind in kinds
-        )
-        table.add_row(Text(f"host {visible(cpu.host)}" if cpu.host != "host" else "host"), *shares)
-    for role in role_cpus(documents, axis) if axis else []:
-        pair = (f"{role.user.average:.2f} CPUs", f"{role.sys.average:.2f} CPUs")
-        table.add_row(Text(visible(role.role)), *pair, "", "")
+    table = _table("CPU", "", "user", "sys", "wait", "idle", "CPU", left=("",))
+    for line in cpu_lines(documents, axis) if axis else []:
+        for number, (what, cells) in enumerate(line.rows):
+            table.add_row(Text("" if number else visible(line.label)), what, *cells)
     if table.row_count:
         _print(console, table)
     cost = measured.engine_cost if measured else None

@@ -207,7 +207,8 @@ def test_there_is_a_word_for_every_field_of_a_load_and_a_system() -> None:
     for word in WORDS.values():
         if word.part not in base:
             continue
-        for level in ("on", "1 %", "50/s of 10", "30s@9/s", "constant", "shared", "simple", 1):
+        kinds = ("constant", "shared", "simple", "haproxy")
+        for level in (*kinds, "on", "1 %", "50/s of 10", "30s@9/s", 1):
             with contextlib.suppress(PgdynoError):
                 named[word.part] |= set(word.read(level, {}))
     # Not varied: a trial begins with loaded data as it is, and reports have one interval.

@@ -18,13 +18,19 @@ from pgdyno.observers.base import Noop, Observer
 from pgdyno.observers.host import HostObserver, host_observers
 from pgdyno.observers.postgres import PostgresObserver, postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
+from pgdyno.observers.replication import REPLAY, primary_observers, standby_observers
 from pgdyno.observers.tables import HOST_TABLES, TABLES, with_tables
 from pgdyno.queries import catalogue
 
 pytestmark = pytest.mark.unit
 
 # Nobody listens there; what they do with a server is tested in tests/pg/test_queries.py.
-UNREACHABLE = postgres_observers("host=/nowhere dbname=none")
+NOWHERE = "host=/nowhere dbname=none"
+UNREACHABLE = (
+    *postgres_observers(NOWHERE),
+    *primary_observers(NOWHERE, None),
+    PostgresObserver(conninfo=NOWHERE, table=REPLAY),
+)
 READABLE: tuple[Observer, ...] = (
     Noop(),
     *host_observers(Local()),
@@ -96,6 +102,16 @@ def test_a_password_does_not_show() -> None:
 def test_every_postgres_table_has_its_question() -> None:
     for observer in UNREACHABLE:
         assert observer.table.name in catalogue()
+
+
+def test_the_tables_of_one_of_several_servers_begin_with_its_role() -> None:
+    own = [
+        *postgres_observers(NOWHERE, role="standby-1"),
+        *standby_observers(NOWHERE, None, role="standby-1"),
+    ]
+    assert [one.table.name for one in own] == [
+        f"standby-1_{name}" for name in ("database", "bgwriter", "wal", "autovacuum", "replay")
+    ]
 
 
 def test_page_is_up_to_date() -> None:
