@@ -201,7 +201,8 @@ def end_processes(entry: Entry) -> bool:
 
 def _end(entry: Entry, ledger: Ledger, *, same_boot: bool) -> str:
     """End one orphan and forget it; returns what was done."""
-    what = f"a server left behind by pgdyno (process {entry.owner.pid}, gone)"
+    kind = "server" if entry.program.name == "postgres" else entry.program.name
+    what = f"a {kind} left behind by pgdyno (process {entry.owner.pid}, gone)"
     if same_boot and not end_processes(entry):
         return f"{what} in '{entry.data}' could not be ended"
     resisting = remove_folders(entry)

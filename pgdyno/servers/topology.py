@@ -22,6 +22,7 @@ from pgdyno.servers.binaries import find_installations
 from pgdyno.servers.clients import client_program
 from pgdyno.servers.cluster import ClusterChoice, cluster_folders
 from pgdyno.servers.initdb import Account
+from pgdyno.servers.poolers.running import in_front
 from pgdyno.servers.postmaster import running
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.provision import cluster_choice
@@ -53,6 +54,8 @@ def surround(
         )
         if choice.standbys:
             system = stack.enter_context(_with_standbys(system, choice, host, kept, notice))
+        if choice.pooler is not None:
+            system = stack.enter_context(in_front(system, choice.pooler, host, kept))
         yield system
 
 

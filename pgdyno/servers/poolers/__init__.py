@@ -1,0 +1,1 @@
+"""Poolers and balancers in front of servers: pgpool-II, PgBouncer, HAProxy."""
