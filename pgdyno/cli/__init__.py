@@ -16,6 +16,7 @@ from pgdyno import __version__
 from pgdyno.cli.ab import ab
 from pgdyno.cli.calibrate import calibrate_command
 from pgdyno.cli.compare import compare
+from pgdyno.cli.doctor import doctor
 from pgdyno.cli.experiment import experiment
 from pgdyno.cli.list import list_command
 from pgdyno.cli.pgbench import pgbench
@@ -42,7 +43,7 @@ def cli() -> None:
 _COMMANDS = (
     *(run, ab, rerun, list_command, show, report, tag, prune, workloads, servers),
     experiment,
-    *(compare, calibrate_command, pgbench),
+    *(compare, calibrate_command, pgbench, doctor),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

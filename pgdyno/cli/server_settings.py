@@ -1,4 +1,4 @@
-"""Options for how a private server is set: its settings, how it is made, where its files lie, limits.
+"""Options for how a private server is set: settings, how it is made, where files lie, limits.
 
 Parsing only: they become fields of a `SystemChoice`. A profile comes first, then a file, then
 single settings; the later wins.

@@ -1,4 +1,6 @@
-"""What would stop a measurement after an hour of loading, told before it: connections, files, disk.
+"""What would stop a measurement after an hour of loading, told before it.
+
+Connections, open files, disk, memory, CPUs.
 
 The decisions are pure and return problems as sentences that name the setting, the value it needs
 and whether the server must be restarted. They change nothing: what is measured is the person's.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +25,8 @@ _CONNECT_TIMEOUT_S = 10
 # Files of a process besides its connections: plan, results, libraries, a reactor per thread.
 _OTHER_FILES = 64
 _DISK_RESERVE_SHARE = 0.05
+# Processes, catalogues and the kernel need some, too.
+_SHARED_BUFFERS_MOST_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +74,14 @@ def gather(conninfo: str, password: str | None, *, private: bool) -> Facts:
         raise PgdynoError(f"cannot ask the server for its limits: {error}") from error
     if limits is None:
         raise PgdynoError("cannot ask the server for its limits: it returned no row")
+    soft, hard = open_files()
+    return Facts(limits=limits, open_files_soft=soft, open_files_hard=hard, private=private)
+
+
+def open_files() -> tuple[int, int]:
+    """How many files this process may open, and how many it could allow itself."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Facts(
-        limits=limits,
-        open_files_soft=_finite(soft),
-        open_files_hard=_finite(hard),
-        private=private,
-    )
+    return _finite(soft), _finite(hard)
 
 
 def check_connections(needed: int, facts: Facts) -> list[str]:
@@ -133,6 +139,55 @@ def check_disk(expected_bytes: int, free_bytes: int) -> list[str]:
         f"the data will take about {format_bytes(expected_bytes)}, "
         f"but {format_bytes(free_bytes)} of disk are free: give --data on a larger one"
     ]
+
+
+def check_memory(shared_buffers_bytes: int, memory_bytes: int) -> list[str]:
+    """Problems of shared buffers in the memory that a server may use. Pure.
+
+    >>> check_memory(1024**3, 8 * 1024**3)
+    []
+    """
+    if shared_buffers_bytes < memory_bytes * _SHARED_BUFFERS_MOST_SHARE:
+        return []
+    return [
+        f"shared_buffers = {format_bytes(shared_buffers_bytes)} do not fit into "
+        f"{format_bytes(memory_bytes)} of memory: the kernel would kill the server; "
+        "set it to a quarter of the memory"
+    ]
+
+
+def check_cpus(cpus: Mapping[str, tuple[int, ...]], there: tuple[int, ...]) -> list[str]:
+    """Problems of roles pinned to CPUs that are not there. Pure.
+
+    >>> check_cpus({"server": (0, 9)}, (0, 1))
+    ['server cannot run on CPU 9: there are 0, 1']
+    """
+    return [
+        f"{role} cannot run on CPU {', '.join(str(cpu) for cpu in missing)}: "
+        f"there are {', '.join(str(cpu) for cpu in there)}"
+        for role, wanted in cpus.items()
+        if (missing := [cpu for cpu in wanted if cpu not in there])
+    ]
+
+
+def shared_cpus(cpus: Mapping[str, tuple[int, ...]], there: tuple[int, ...]) -> list[str]:
+    """Roles of the system that compete with the load generator for CPUs, one line each. Pure.
+
+    Who is not pinned may run anywhere.
+
+    >>> shared_cpus({"engine": (1,), "server": (0,)}, (0, 1))
+    []
+    """
+    engine = set(cpus.get("engine") or there)
+    found = []
+    for role, wanted in cpus.items():
+        if role == "engine":
+            continue
+        common = sorted(engine & set(wanted or there))
+        if common:
+            names = ", ".join(str(cpu) for cpu in common)
+            found.append(f"{role} and load generator share CPU {names}")
+    return found
 
 
 def free_bytes(folder: Path) -> int:

@@ -7,6 +7,7 @@ made; leaving the context stops and removes whatever was started. Prints nothing
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from pgdyno.errors import Problems
 from pgdyno.hosts.base import Host
 from pgdyno.model import InitdbChoice, Limits, StorageChoice, SystemChoice
-from pgdyno.servers import limits, orphans, replication
+from pgdyno.servers import limits, orphans, preflight, replication
 from pgdyno.servers.base import Server
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.cluster import Cluster, ClusterChoice, Origin, cluster_folders
@@ -138,6 +139,9 @@ def refuse_contradictions(choice: SystemChoice) -> None:
     if choice.port is not None and not 1 <= choice.port <= 65535:
         problems.append(f"--port {choice.port} is not between 1 and 65535")
     problems += replication.problems_of(choice)
+    pinned = {"server": choice.cpus} | {each.name: each.cpus for each in choice.standbys}
+    pinned |= {} if choice.pooler is None else {"pooler": choice.pooler.cpus}
+    problems += preflight.check_cpus(pinned, tuple(sorted(os.sched_getaffinity(0))))
     if reason := limits.why_not(choice.limits):
         problems.append(reason)
     if problems:
