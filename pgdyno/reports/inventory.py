@@ -94,10 +94,13 @@ def _derived(setting: SettingValue) -> bool:
 
 def _storage(documents: TrialDocuments) -> tuple[tuple[tuple[str, ...], StorageFacts], ...]:
     """Storage with the folders that lie on it: the same facts are told once."""
-    found: dict[StorageFacts, list[str]] = {}
+    found: list[tuple[StorageFacts, list[str]]] = []
     for one in documents.environment.storage if documents.environment else ():
         # Free space is read a moment apart; it is the same storage all the same.
         same = one.model_copy(update=_PLACELESS)
-        known = next((each for each in found if each.model_copy(update=_PLACELESS) == same), one)
-        found.setdefault(known, []).append(one.folder)
-    return tuple((tuple(folders), storage) for storage, folders in found.items())
+        known = [names for each, names in found if each.model_copy(update=_PLACELESS) == same]
+        if known:
+            known[0].append(one.folder)
+        else:
+            found.append((one, [one.folder]))
+    return tuple((tuple(folders), storage) for storage, folders in found)
