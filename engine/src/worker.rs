@@ -282,13 +282,15 @@ impl<R: Reactor> Worker<R> {
         let now_ns = self.now_ns();
         self.crew.context.books.turn_to(now_ns);
         self.crew.settle_schedule(now_ns);
-        self.crew.timers_due(now_ns);
+        let woke = self.crew.timers_due(now_ns);
         self.crew.flush(&mut self.reactor);
         self.open_and_cancel();
         if self.timetable.is_some() && self.is_over() {
             return Ok(());
         }
         let wake_ns = self.crew.next_wake_ns().min(limit_ns.unwrap_or(u64::MAX));
+        // What timers set off took a while, and something may be due again.
+        let now_ns = if woke { self.now_ns() } else { now_ns };
         let timeout_ns = (wake_ns != u64::MAX).then(|| wake_ns.saturating_sub(now_ns));
         let crew = &mut self.crew;
         self.reactor

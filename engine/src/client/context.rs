@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rules::Rules;
+use super::rules::{CommandTimes, Rules};
 use crate::books::Books;
 use crate::clock::{Clock, seconds_to_ns};
 use crate::plan::{OnConnectionLoss, Plan};
@@ -66,4 +66,14 @@ pub struct Context {
     pub session_settings: Arc<[String]>,
     /// pgbench's, where they hold.
     pub rules: Option<Rules>,
+}
+
+impl Context {
+    /// Whether each command's time is to be recorded.
+    #[inline]
+    pub fn times_commands(&self) -> bool {
+        self.rules
+            .as_ref()
+            .is_none_or(|rules| rules.command_times == CommandTimes::Kept)
+    }
 }

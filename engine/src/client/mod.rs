@@ -179,8 +179,8 @@ pub struct Client {
     done: bool,
     /// Whether it has no session and wants another.
     seeking: Seeking,
-    /// Transactions in a row that sent nothing.
-    unsent: u8,
+    /// Commands were carried out since `boundary_ns`, and nobody looked at the time.
+    untimed: bool,
     /// The transaction type of the next start, where it is known already.
     chosen: Option<usize>,
     /// Tries of transactions since the client began.
@@ -228,7 +228,7 @@ impl Client {
             told_why: false,
             done: false,
             seeking: Seeking::No,
-            unsent: 0,
+            untimed: false,
             chosen: None,
             tries_begun: 0,
             watch: Watch::default(),
@@ -297,10 +297,7 @@ impl Client {
                 self.local_done(statement, context, now_ns);
                 self.advance(context)
             }
-            State::Idle => match self.start_ns.take() {
-                Some(intended_ns) => self.begin(intended_ns, context, now_ns),
-                None => Next::Wait,
-            },
+            State::Idle => self.begin_due(context, now_ns),
             State::Waiting(_) | State::RollingBack => self.watch(context, now_ns),
             _ => Next::Wait,
         }

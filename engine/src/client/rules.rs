@@ -32,6 +32,15 @@ pub enum AfterAbort {
     AllEnd,
 }
 
+/// Whether anybody wants to know how long single commands took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandTimes {
+    /// Somebody does.
+    Kept,
+    /// Nobody does: commands that are not sent to the server need no look at the clock.
+    Unwanted,
+}
+
 /// See the module.
 ///
 /// A transaction whose client ends in it is cut off: in flight at the end, neither committed nor failed.
@@ -43,6 +52,8 @@ pub struct Rules {
     pub after_error: AfterError,
     /// What the end of a client does.
     pub after_abort: AfterAbort,
+    /// What is kept of single commands.
+    pub command_times: CommandTimes,
     /// Who is told.
     pub witness: Arc<dyn Witness>,
 }

@@ -11,8 +11,10 @@ use crate::wire::incoming::Message;
 use crate::wire::message::{Columns, Row, ServerError};
 use crate::wire::outgoing::Expected;
 
-/// Transactions that send nothing, one after the other, before the worker looks around. Each needs some stack.
-const UNSENT_MOST: u8 = 64;
+/// Transactions that send nothing, one after the other, before the worker looks around.
+const UNSENT_MOST: u32 = 256;
+/// How long they may take, so that other clients need not wait.
+const UNSENT_LONGEST_NS: u64 = 20_000;
 
 impl Client {
     /// The client is free: find out when its next transaction starts.
@@ -26,6 +28,25 @@ impl Client {
             return self.wake_at(intended_ns);
         }
         self.begin(intended_ns, context, now_ns)
+    }
+
+    /// Start the transaction that is due and, as long as nothing is sent, those that are due after it.
+    pub(super) fn begin_due(&mut self, context: &mut Context, now_ns: u64) -> Next {
+        let longest_ns = now_ns.saturating_add(UNSENT_LONGEST_NS);
+        let mut next = Next::Wait;
+        let mut begin_ns = now_ns;
+        for _ in 0..UNSENT_MOST {
+            let Some(intended_ns) = self.start_ns.take() else {
+                break;
+            };
+            next = self.begin(intended_ns, context, begin_ns);
+            begin_ns = self.boundary_ns;
+            let due = self.start_ns.is_some_and(|start_ns| start_ns <= begin_ns);
+            if !due || begin_ns >= longest_ns {
+                break;
+            }
+        }
+        next
     }
 
     /// Start a transaction, unless its time is over.
@@ -86,13 +107,11 @@ impl Client {
                 Step::Queued { statement } => {
                     self.expose(statement, context);
                     self.tell_sending(statement, context);
-                    let now_ns = context.clock.now_ns();
-                    self.local_done(statement, context, now_ns);
+                    self.local_passed(statement, context);
                 }
                 Step::Local { statement } => {
                     self.tell_step(Some(statement), Happening::Executed, context);
-                    let now_ns = context.clock.now_ns();
-                    self.local_done(statement, context, now_ns);
+                    self.local_passed(statement, context);
                 }
                 Step::Sleep {
                     statement,
@@ -100,7 +119,8 @@ impl Client {
                 } => {
                     self.state = State::Sleeping(statement);
                     self.tell_step(None, Happening::Executed, context);
-                    return self.wake_at(self.boundary_ns.saturating_add(duration_ns));
+                    let now_ns = self.timed_boundary_ns(context);
+                    return self.wake_at(now_ns.saturating_add(duration_ns));
                 }
                 Step::Done => return self.script_done(context),
                 Step::Abort(abort) => return self.program_aborted(&abort, context),
@@ -127,6 +147,26 @@ impl Client {
         if let Some(transaction) = &mut self.transaction {
             transaction.exposed |= context.statements.effect(statement).could_commit(in_block);
         }
+    }
+
+    /// A command that needed no answer has just ended; the time is looked at only where somebody wants to know.
+    #[inline]
+    fn local_passed(&mut self, statement: StatementId, context: &mut Context) {
+        if context.times_commands() {
+            let now_ns = context.clock.now_ns();
+            self.local_done(statement, context, now_ns);
+        } else {
+            self.untimed = true;
+        }
+    }
+
+    /// The end of the last command, and begin of what comes now.
+    #[inline]
+    fn timed_boundary_ns(&mut self, context: &Context) -> u64 {
+        if std::mem::take(&mut self.untimed) {
+            self.boundary_ns = context.clock.now_ns();
+        }
+        self.boundary_ns
     }
 
     /// A command that needed no answer has ended.
@@ -417,6 +457,7 @@ impl Client {
                     self.rows,
                 );
                 self.boundary_ns = now_ns;
+                self.untimed = false;
                 self.state = State::Idle;
                 self.advance(context)
             }
@@ -446,7 +487,7 @@ impl Client {
 
     /// The script has ended: the transaction too, unless it left a block open.
     fn script_done(&mut self, context: &mut Context) -> Next {
-        let now_ns = self.boundary_ns;
+        let now_ns = self.timed_boundary_ns(context);
         if self.status != b'I' && context.rules.is_some() {
             self.end_transaction(TransactionOutcome::Committed, context, now_ns);
             self.tell(Happening::BlockOpen, context);
@@ -501,11 +542,6 @@ impl Client {
         if sent {
             return self.free(context, now_ns);
         }
-        if self.unsent < UNSENT_MOST && context.rules.is_some() {
-            self.unsent += 1;
-            return self.free(context, now_ns);
-        }
-        self.unsent = 0;
         // A script that sends nothing never waits: let the worker look around before the next one.
         let next_start = self.take_start(context, now_ns);
         self.start_ns = next_start;
@@ -526,13 +562,15 @@ impl Client {
         let event = Self::event_of(outcome, transaction.exposed);
         self.note_try(event, context, now_ns);
         self.transaction = None;
+        // pgbench does not count what was cut off, nor its tries.
+        let uncounted = outcome == TransactionOutcome::InFlightAtEnd && context.rules.is_some();
         let ended = Ended {
             transaction_type: transaction.transaction_type,
             outcome,
             intended_start_ns: transaction.intended_start_ns,
             actual_start_ns: transaction.actual_start_ns,
             end_ns: now_ns,
-            tries: transaction.tries,
+            tries: if uncounted { 1 } else { transaction.tries },
         };
         context.books.ended(self.slot, transaction.phase, &ended);
     }

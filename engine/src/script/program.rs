@@ -17,10 +17,17 @@ use crate::random::Generator;
 use crate::wire::message::{Columns, Row};
 use crate::wire::outgoing::Outgoing;
 
-/// A client's scripts, variables and generator.
+/// A client's scripts, and where it is in them.
 #[derive(Debug)]
 pub struct ScriptProgram {
+    /// Shared by all clients, so that not even its count of references is touched while they run.
     compiled: Arc<Compiled>,
+    walk: Walk,
+}
+
+/// A client's way: its variables, its generator, its place.
+#[derive(Debug)]
+struct Walk {
     variables: Variables,
     generator: Generator,
     /// The generator as the transaction found it: a retry draws the same values.
@@ -65,20 +72,24 @@ impl ScriptProgram {
             0
         };
         Self {
-            captures: (0..states).map(|_| CaptureState::default()).collect(),
+            walk: Walk {
+                captures: (0..states).map(|_| CaptureState::default()).collect(),
+                variables,
+                generator,
+                generator_at_begin: generator,
+                script: 0,
+                position: 0,
+                arrival: Arrival::Onwards,
+                pipeline: Pipeline::Closed,
+                capturing: None,
+                scratch: Vec::new(),
+            },
             compiled,
-            variables,
-            generator,
-            generator_at_begin: generator,
-            script: 0,
-            position: 0,
-            arrival: Arrival::Onwards,
-            pipeline: Pipeline::Closed,
-            capturing: None,
-            scratch: Vec::new(),
         }
     }
+}
 
+impl Walk {
     fn restart(&mut self) {
         self.position = 0;
         self.arrival = Arrival::Onwards;
@@ -108,20 +119,47 @@ impl ScriptProgram {
         }
     }
 
+    /// The next command.
+    fn next(
+        &mut self,
+        compiled: &Compiled,
+        outgoing: &mut Outgoing,
+    ) -> Result<Step, (StatementId, String)> {
+        let Script { commands, first } = &compiled.scripts[self.script];
+        let last_index = commands.len().saturating_sub(1);
+        let current = |position: usize| StatementId(first.0 + position.min(last_index) as u32);
+        if self.capturing.is_some() {
+            let statement = current(self.position.saturating_sub(1));
+            self.end_capture(compiled)
+                .map_err(|message| (statement, message))?;
+        }
+        let statement = current(self.position);
+        let step = match commands.get(self.position) {
+            Some(command) => self.command(compiled, command, statement, outgoing),
+            None if self.pipeline == Pipeline::Open => {
+                Err("end of script reached with pipeline open".to_owned())
+            }
+            None => Ok(Step::Done),
+        };
+        step.map_err(|message| (statement, message))
+    }
+
     fn command(
         &mut self,
+        compiled: &Compiled,
         command: &Command,
         statement: StatementId,
         outgoing: &mut Outgoing,
     ) -> Result<Step, String> {
         match &command.action {
-            Action::Sql(sql) => self.sql(sql, statement, outgoing),
-            Action::Meta(meta) => self.meta(meta, statement, outgoing),
+            Action::Sql(sql) => self.sql(compiled.protocol, sql, statement, outgoing),
+            Action::Meta(meta) => self.meta(compiled, meta, statement, outgoing),
         }
     }
 
     fn sql(
         &mut self,
+        protocol: Protocol,
         sql: &Sql,
         statement: StatementId,
         outgoing: &mut Outgoing,
@@ -134,7 +172,7 @@ impl ScriptProgram {
             self.captures[statement.index()].begin();
             self.capturing = Some(statement.index());
         }
-        if self.compiled.protocol == Protocol::Simple {
+        if protocol == Protocol::Simple {
             self.scratch.clear();
             sql.template.substitute(&self.variables, &mut self.scratch);
             let mut query = outgoing.query(statement);
@@ -162,6 +200,7 @@ impl ScriptProgram {
 
     fn meta(
         &mut self,
+        compiled: &Compiled,
         meta: &Meta,
         statement: StatementId,
         outgoing: &mut Outgoing,
@@ -170,18 +209,18 @@ impl ScriptProgram {
         let arrival = std::mem::replace(&mut self.arrival, Arrival::Onwards);
         match meta {
             Meta::Set(slot, expression) => {
-                let value = self.evaluate(expression, statement)?;
+                let value = self.evaluate(compiled, expression, statement)?;
                 self.variables.set(*slot, value);
             }
             Meta::If(condition, otherwise) => {
-                if !self.evaluate(condition, statement)?.is_true() {
+                if !self.evaluate(compiled, condition, statement)?.is_true() {
                     target = *otherwise;
                     self.arrival = Arrival::Jump;
                 }
             }
             Meta::Elif(_, _, end) | Meta::Else(end) if arrival == Arrival::Onwards => target = *end,
             Meta::Elif(condition, otherwise, _) => {
-                if !self.evaluate(condition, statement)?.is_true() {
+                if !self.evaluate(compiled, condition, statement)?.is_true() {
                     target = *otherwise;
                     self.arrival = Arrival::Jump;
                 }
@@ -202,7 +241,7 @@ impl ScriptProgram {
                 });
             }
             Meta::StartPipeline | Meta::SyncPipeline | Meta::EndPipeline => {
-                return self.pipeline(meta, statement, outgoing);
+                return self.pipeline(compiled.protocol, meta, statement, outgoing);
             }
         }
         self.position = target;
@@ -211,12 +250,13 @@ impl ScriptProgram {
 
     fn pipeline(
         &mut self,
+        protocol: Protocol,
         meta: &Meta,
         statement: StatementId,
         outgoing: &mut Outgoing,
     ) -> Result<Step, String> {
         let opens = matches!(meta, Meta::StartPipeline);
-        if opens && self.compiled.protocol == Protocol::Simple {
+        if opens && protocol == Protocol::Simple {
             return Err("cannot use pipeline mode with the simple query protocol".to_owned());
         }
         match (self.pipeline, opens) {
@@ -238,10 +278,11 @@ impl ScriptProgram {
 
     fn evaluate(
         &mut self,
+        compiled: &Compiled,
         expression: &Expression,
         statement: StatementId,
     ) -> Result<Value, String> {
-        let first = self.compiled.scripts[self.script].first;
+        let first = compiled.scripts[self.script].first;
         let place = Place {
             script: self.script,
             command: statement.0 - first.0 + 1,
@@ -283,64 +324,54 @@ impl ScriptProgram {
 
 impl Program for ScriptProgram {
     fn begin(&mut self, transaction_type: usize) {
-        self.script = transaction_type;
-        self.generator_at_begin = self.generator;
-        self.restart();
+        self.walk.script = transaction_type;
+        self.walk.generator_at_begin = self.walk.generator;
+        self.walk.restart();
     }
 
     fn next(&mut self, outgoing: &mut Outgoing) -> Step {
-        let compiled = self.compiled.clone();
-        let Script { commands, first } = &compiled.scripts[self.script];
-        let last_index = commands.len().saturating_sub(1);
-        let current = |position: usize| StatementId(first.0 + position.min(last_index) as u32);
-        if let Err(message) = self.end_capture(&compiled) {
-            let statement = current(self.position.saturating_sub(1));
-            return Step::Abort(Box::new(Abort { statement, message }));
-        }
-        let statement = current(self.position);
-        let step = match commands.get(self.position) {
-            Some(command) => self.command(command, statement, outgoing),
-            None if self.pipeline == Pipeline::Open => {
-                Err("end of script reached with pipeline open".to_owned())
-            }
-            None => Ok(Step::Done),
-        };
-        step.unwrap_or_else(|message| Step::Abort(Box::new(Abort { statement, message })))
+        self.walk
+            .next(&self.compiled, outgoing)
+            .unwrap_or_else(|(statement, message)| {
+                Step::Abort(Box::new(Abort { statement, message }))
+            })
     }
 
     fn columns(&mut self, statement: StatementId, columns: &Columns<'_>) {
-        let compiled = self.compiled.clone();
-        if let Some(capture) =
-            Self::captured_sql(&compiled, statement).and_then(|sql| sql.capture.as_ref())
-        {
-            self.captures[statement.index()].columns(capture, columns, &self.variables);
+        let sql = Walk::captured_sql(&self.compiled, statement);
+        if let Some(capture) = sql.and_then(|sql| sql.capture.as_ref()) {
+            let Walk {
+                captures,
+                variables,
+                ..
+            } = &mut self.walk;
+            captures[statement.index()].columns(capture, columns, variables);
         }
     }
 
     fn row(&mut self, statement: StatementId, row: &Row<'_>) {
-        if let Some(state) = self.captures.get_mut(statement.index()) {
+        if let Some(state) = self.walk.captures.get_mut(statement.index()) {
             state.row(row);
         }
     }
 
     fn complete(&mut self, completion: Completion) {
         let index = completion.statement.index();
-        if !completion.succeeded || self.capturing != Some(index) {
+        if !completion.succeeded || self.walk.capturing != Some(index) {
             return;
         }
-        let compiled = self.compiled.clone();
-        let sql = Self::captured_sql(&compiled, completion.statement);
+        let sql = Walk::captured_sql(&self.compiled, completion.statement);
         if let Some(capture) = sql.and_then(|sql| sql.capture.as_ref()) {
-            self.captures[index].complete(capture.kind, &mut self.variables);
+            self.walk.captures[index].complete(capture.kind, &mut self.walk.variables);
         }
     }
 
     fn sent_text(&self) -> &[u8] {
-        &self.scratch
+        &self.walk.scratch
     }
 
     fn rewind(&mut self) {
-        self.generator = self.generator_at_begin;
-        self.restart();
+        self.walk.generator = self.walk.generator_at_begin;
+        self.walk.restart();
     }
 }

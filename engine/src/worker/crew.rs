@@ -292,13 +292,15 @@ impl Crew {
         self.after(slot, next);
     }
 
-    /// Every timer that has gone off.
-    pub fn timers_due(&mut self, now_ns: u64) {
+    /// Every timer that has gone off; whether there was one.
+    pub fn timers_due(&mut self, now_ns: u64) -> bool {
+        let mut any = false;
         // Timers set meanwhile wait for the next turn, so that scripts that never wait cannot keep this loop.
         for _ in 0..self.clients.len() {
             let Some((slot, due_ns)) = self.timers.take_due(now_ns) else {
                 break;
             };
+            any = true;
             match self.dialing.links[slot] {
                 Link::Queued => {
                     self.connects.push(slot);
@@ -325,6 +327,7 @@ impl Crew {
             self.after(slot, next);
         }
         self.punctuality.acted(&self.context);
+        any
     }
 
     /// How late timers of the measurement were acted upon.

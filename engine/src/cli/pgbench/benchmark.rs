@@ -19,7 +19,7 @@ use super::stop::Stop;
 use super::voice::Voice;
 use super::witness::Teller;
 use crate::cli::{COULD_NOT, DONE, INTERRUPTED};
-use crate::client::rules::{AfterAbort, AfterError, Rules, SessionUse};
+use crate::client::rules::{AfterAbort, AfterError, CommandTimes, Rules, SessionUse};
 use crate::control::{Begin, Measured, Measurement, ResultsGo, measure};
 use crate::plan::{
     CONTRACT_VERSION, Load, OnConnectionLoss, OpenLoad, Plan, ReactorChoice, Receive, Reconnect,
@@ -339,6 +339,11 @@ fn rules(options: &Options, witness: Arc<Teller>) -> Rules {
             AfterAbort::AllEnd
         } else {
             AfterAbort::OthersGoOn
+        },
+        command_times: if options.has(Switch::ReportPerCommand) || options.json.is_some() {
+            CommandTimes::Kept
+        } else {
+            CommandTimes::Unwanted
         },
         witness,
     }
