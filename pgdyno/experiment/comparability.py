@@ -21,12 +21,29 @@ from pgdyno.experiment.readings import Circumstances, Side
 NEAR_CEILING: Final = 0.8
 AGED_DEAD_SHARE: Final = 0.05
 AGED_GROWTH: Final = 0.10
+AS_GIVEN: Final = "as given"
+"""The level of a factor that a variant does not name."""
 ERRORS_OF_MATTERS: Final = 0.25
 
 CLASS_SETTINGS: Final = frozenset(
     {"synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names"}
 )
 """Settings whose levels are durability classes: who varies them asks for a comparison of those."""
+CLASS_WORDS: Final = frozenset({"standbys", "quorum"})
+"""Factors of the same kind that are no settings."""
+_PLACES: Final = frozenset({"dsn", "server_cpus", "engine_cpus", "cpu_limit", "memory_limit"})
+_OF_INITDB: Final = frozenset({"checksums", "wal_segment_size", "locale", "encoding"})
+# What a trial's own documents call the factors that are named otherwise there.
+_TOLD_AS: Final = {
+    "pg": "server version",
+    **dict.fromkeys(("rate", "stages", "sessions", "arrivals", "schedule"), "arrivals"),
+    **dict.fromkeys(("think_time", "think_times"), "think time"),
+    **dict.fromkeys(("time", "transactions_per_client"), "length"),
+    "warmup": "warm-up",
+    "max_tries": "tries",
+    "statement_timeout": "statement timeout",
+}
+_SCRIPTS: Final = "scripts and weights"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +110,7 @@ def judge_comparability(baseline: Side, variant: Side, purpose: Purpose) -> Comp
     marked = any(each.kind == "refused" or each.name == "durability" for each in found)
     return Comparability(
         obstacles=tuple(dict.fromkeys(found)),
-        differences=tuple(differences(baseline, variant)),
+        differences=tuple(_all_differences(baseline, variant, purpose)),
         like_for_like=not marked,
     )
 
@@ -115,6 +132,27 @@ def differences(baseline: Side, variant: Side) -> Iterator[Difference]:
         one, other = settings.get(name, "default"), other_settings.get(name, "default")
         if one != other:
             yield Difference(what=name, baseline=one, variant=other)
+
+
+def _all_differences(baseline: Side, variant: Side, purpose: Purpose) -> list[Difference]:
+    """What was measured to differ, and factors that no measured difference tells of."""
+    found = list(differences(baseline, variant))
+    if not purpose.one_experiment:
+        return found
+    told = {each.what for each in found}
+    one, other = _merged(baseline, _levels) or {}, _merged(variant, _levels) or {}
+    varied = [
+        Difference(
+            what=name.removeprefix("set:").removeprefix("param:"),
+            baseline=one.get(name, AS_GIVEN),
+            variant=other.get(name, AS_GIVEN),
+        )
+        for name in {**one, **other}
+        if one.get(name) != other.get(name) and _TOLD_AS.get(name) not in told
+    ]
+    if any(each.what.startswith("mix:") for each in varied):
+        found = [each for each in found if each.what != _SCRIPTS]
+    return found + [each for each in varied if each.what not in told]
 
 
 def _incomplete(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
@@ -149,7 +187,7 @@ def _durability(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obs
     sentence = _unlike(baseline, variant, lambda of: of.durability if of.writes else None)
     if sentence is None:
         yield from _promises(baseline, variant, purpose)
-    elif purpose.one_experiment and purpose.sets(CLASS_SETTINGS):
+    elif purpose.one_experiment and (purpose.sets(CLASS_SETTINGS) or purpose.factors & CLASS_WORDS):
         yield _warned(
             "durability",
             f"not like for like, as you asked: durability class {sentence}; part of the difference "
@@ -180,8 +218,10 @@ def _data(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]
     if asked:
         # Another workload has its own parameters and data version.
         unlike = [] if "workload" in asked else [name for name in unlike if name not in asked]
-    if purpose.factors & {"initdb", "pg"}:
+    if purpose.factors & {"pg"}:
         unlike = [name for name in unlike if name not in ("block size", "WAL block size")]
+    if purpose.factors & _OF_INITDB:
+        unlike = [name for name in unlike if name != "initdb options"]
     if unlike:
         words = "; ".join(f"{name}: {one.get(name)} against {other.get(name)}" for name in unlike)
         yield _refused("state", f"different data: {words}")
@@ -241,7 +281,7 @@ def _builds(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacl
 
 
 def _hosts(baseline: Side, variant: Side, purpose: Purpose) -> Iterator[Obstacle]:
-    if "cpus" not in purpose.factors and (
+    if not purpose.factors & _PLACES and (
         sentence := _unlike(baseline, variant, lambda of: of.host)
     ):
         yield _refused("host", f"different hosts: {sentence}")
@@ -282,6 +322,7 @@ _ASPECTS: Final[tuple[tuple[str, Callable[[Circumstances], str | None]], ...]] =
     ("workload", lambda of: of.workload),
     ("server version", lambda of: of.server_version),
     ("durability class", lambda of: of.durability),
+    ("host", lambda of: of.host),
 )
 
 
@@ -312,6 +353,10 @@ def _unlike(
 
 def _load(of: Circumstances) -> dict[str, str] | None:
     return dict(of.load)
+
+
+def _levels(of: Circumstances) -> dict[str, str] | None:
+    return dict(of.levels)
 
 
 def _settings(of: Circumstances) -> dict[str, str] | None:

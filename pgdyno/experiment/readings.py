@@ -29,8 +29,8 @@ class Circumstances:
     """Under what a trial's values came to be.
 
     `data`: what its loaded data are made of. `load`: how hard and how long, in words. `settings`:
-    those of the server that are not at their default. `build`: what is wrong with the server's
-    build for measuring. `generator_share`: of the load generator's own ceiling, or how busy it was.
+    those of the server that are not at their default. `levels`: of the experiment's factors, as the
+    person wrote them. `build`: what is wrong with the server's build for measuring. `generator_share`: of the load generator's own ceiling, or how busy it was.
     """
 
     tool: Tool = "pgdyno"
@@ -39,6 +39,7 @@ class Circumstances:
     data: Words | None = None
     load: Words = field(default_factory=dict)
     settings: Words | None = None
+    levels: Words = field(default_factory=dict)
     server_version: str | None = None
     build: tuple[str, ...] = ()
     host: str | None = None

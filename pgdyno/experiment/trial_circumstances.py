@@ -49,6 +49,7 @@ def circumstances_of(
         data=_data(trial),
         load=_load_words(variant, trial, plan),
         settings=_settings(settings),
+        levels=dict(variant.levels) if variant else {},
         server_version=_server_version(settings, summary),
         build=_build(settings, trial),
         host=_host_words(trial, host),

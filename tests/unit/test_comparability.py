@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pgdyno.experiment.comparability import Comparability, Purpose, judge_comparability
@@ -128,3 +130,50 @@ def test_the_same_odd_build_on_both_sides_is_named() -> None:
     odd = {"build": ("assertions are compiled in",)}
     found = judge_comparability(side("a", [1.0], **odd), side("b", [1.0], **odd), RUNS)
     assert (found.refused, [each.name for each in found.warned]) == ((), ["build"])
+
+
+def told(one: Side, other: Side, purpose: Purpose) -> list[str]:
+    return [each.sentence for each in judge_comparability(one, other, purpose).differences]
+
+
+def test_a_factor_that_no_document_tells_of_is_told_by_its_level() -> None:
+    one = side("a", [1.0], levels={"server_cpus": "0"})
+    other = side("b", [1.0], levels={"server_cpus": "0-1"})
+    assert told(one, other, experiment("server_cpus")) == ["server_cpus: 0 against 0-1"]
+    assert told(ALIKE, other, experiment("server_cpus")) == ["server_cpus: as given against 0-1"]
+    # Levels of different experiments do not stand beside each other.
+    assert told(one, other, RUNS) == []
+
+
+def test_a_factor_is_told_once() -> None:
+    one = side("a", [1.0], levels={"clients": "16", "pg": "18", "mix:login": "1"})
+    other = side(
+        "b", [1.0], levels={"clients": "64", "pg": "17", "mix:login": "9"}, server_version="17.2",
+        load={"clients": "64", "protocol": "prepared", "scripts and weights": "0123abcd"},
+    )  # fmt: skip
+    one = changed(one, circumstances=replace(one.readings[0].circumstances, load={
+        "clients": "16", "protocol": "prepared", "scripts and weights": "4567abcd",
+    }))  # fmt: skip
+    assert told(one, other, experiment("clients", "pg", "mix:login")) == [
+        "server version: 18.4 against 17.2", "clients: 16 against 64", "mix:login: 1 against 9",
+    ]  # fmt: skip
+
+
+def test_who_varies_cpus_or_the_server_compares_places() -> None:
+    fewer = side("b", [1.0], host="8 × CPU, 16.0 GB, 2 CPUs allowed")
+    assert judged(fewer, experiment("engine_cpus")).refused == ()
+    assert [each.name for each in judged(fewer, experiment("clients")).refused] == ["host"]
+
+
+def test_who_varies_standbys_asks_for_their_classes() -> None:
+    found = judged(side("b", [1.0], durability="D3"), experiment("standbys"))
+    assert (found.refused, [each.name for each in found.warned]) == ((), ["durability"])
+
+
+def test_who_varies_initdb_asks_for_other_files_of_the_same_data() -> None:
+    plain = {"workload": "tpcb", "initdb options": "none"}
+    summed = {"workload": "tpcb", "initdb options": "--data-checksums"}
+    one, other = side("a", [1.0], data=plain), side("b", [1.0], data=summed)
+    assert judge_comparability(one, other, experiment("checksums")).refused == ()
+    found = judge_comparability(one, other, experiment("clients"))
+    assert [each.name for each in found.refused] == ["state"]
