@@ -28,6 +28,7 @@ from pgdyno.experiment.design import Design, Occasion, experiment_of, host_names
 from pgdyno.experiment.earlier import earlier_trials
 from pgdyno.experiment.factors import conflicts, parse_assignment, with_level
 from pgdyno.experiment.grouping import Grouping
+from pgdyno.experiment.likeness import likeness
 from pgdyno.experiment.planning import needed_blocks, refusals, trial_time
 from pgdyno.experiment.runner import check_experiment
 from pgdyno.experiment.store import new_id
@@ -174,8 +175,7 @@ def _variants(
         return (only,), {name: catalog.find(plain.workload.name)}
     sides = [_variant(plain, side, names) for side in levels]
     one, other = (each.variant for each in sides)
-    nameless = [each.model_copy(update={"name": "", "levels": {}}) for each in (one, other)]
-    if nameless[0] == nameless[1]:
+    if likeness(one) == likeness(other):
         raise InvalidInput(
             "--a and --b are the same", hint="to measure noise, leave both out: pgdyno ab WORKLOAD"
         )

@@ -19,6 +19,7 @@ from pgdyno.experiment.criteria import responses_of, stopping_of
 from pgdyno.experiment.definition import Definition, Given, flat_words
 from pgdyno.experiment.factors import conflicts, short_name, with_level
 from pgdyno.experiment.levels import Level, number_of, text_of
+from pgdyno.experiment.likeness import likeness
 from pgdyno.experiment.toml_lines import KeyPath
 from pgdyno.expressions import ExpressionError, Value
 from pgdyno.model import (
@@ -252,7 +253,7 @@ class _Work:
         for combination, variant in zip(combinations, variants, strict=True):
             if variant is None:
                 continue
-            same = variant.model_copy(update={"name": "", "levels": {}}).model_dump_json()
+            same = likeness(variant)
             if same in seen:
                 text = (
                     f"variants '{seen[same]}' and '{variant.name}' are the same; "

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pgdyno.model import Variant
+from pgdyno.model import SystemChoice, Variant
 from pgdyno.workloads.definition import ResolvedWorkload
 
 Redo = Literal["build", "initdb", "load", "restart", "reload", "run"]
@@ -50,13 +50,14 @@ class Grouping:
         one, other = before.system, after.system
         if (one.pg, one.dsn) != (other.pg, other.dsn):
             return "build"
-        if one.data != other.data:
+        if _made(one) != _made(other):
             return "initdb"
         if self._data(before) != self._data(after):
             return "load"
         changed = self._changed_settings(before, after)
-        where = (one.cpus, one.tcp, one.port) != (other.cpus, other.tcp, other.port)
-        if where or any(self._context(name) == _NEEDS_RESTART for name in changed):
+        if _around(one) != _around(other) or any(
+            self._context(name) == _NEEDS_RESTART for name in changed
+        ):
             return "restart"
         return "reload" if changed else "run"
 
@@ -91,3 +92,14 @@ class Grouping:
 
     def _context(self, name: str) -> str:
         return self.contexts.get(name.lower(), _NEEDS_RESTART)
+
+
+def _made(system: SystemChoice) -> tuple[object, ...]:
+    """What a loaded state is made with, and what its server is started with once and for all."""
+    where = (system.data, system.storage, system.tcp, system.port)
+    return (*where, system.initdb, system.limits)
+
+
+def _around(system: SystemChoice) -> tuple[object, ...]:
+    """What is around a server while it runs a trial."""
+    return system.cpus, system.standbys, system.quorum, system.pooler

@@ -298,6 +298,8 @@ def with_variants(*variants: str, top: str = "") -> str:
         ('workload = "tpcb"\n[factors]\nset = 4', "3: 'set' is not a factor"),
         ('workload = "tpcb"\nvariants = 3', "2: variants: "),
         (with_variants("clients = 1", "clients = 1"), "5: there are two variants 'clients=1'"),
+        (with_variants('name = "a"\nset.work_mem = "1GB"', 'name = "b"\nset.Work_Mem = "1024 MB"'),
+         "6: variants 'a' and 'b' are the same; to tell noise, write aa = true"),
         (with_variants('name = "a"', 'name = "b"\nparam.scale = 50'),
          "5: variants 'a' and 'b' are the same; to tell noise, write aa = true"),
         (with_variants("clients = 1", "clients = 2", top='baseline = "clients=3"'),

@@ -20,6 +20,7 @@ from pgdyno.experiment.policies import Next, Past, Stop, next_step
 from pgdyno.experiment.precision import half_widths
 from pgdyno.model import (
     Experiment,
+    InitdbChoice,
     LoadChoice,
     LoadReport,
     Phase,
@@ -78,6 +79,8 @@ PLAIN = variant("plain")
         (variant("b", pg="15"), "build"),
         (variant("b", dsn="host=x"), "build"),
         (variant("b", data="/srv/x"), "initdb"),
+        (variant("b", tcp=True), "initdb"),
+        (variant("b", initdb=InitdbChoice(checksums=True)), "initdb"),
         (variant("b", scale=2), "load"),
         (variant("b", settings={"Shared_Buffers": "1GB", "work_mem": "8MB"}), "restart"),
         (variant("b", settings={"never.heard.of": "1"}), "restart"),
