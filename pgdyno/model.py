@@ -54,6 +54,9 @@ class StorageChoice(Noun):
     wal: str | None = None
     temporary: str | None = None
     tablespaces: dict[str, str] = Field(default={}, description="name → folder")
+    measure: bool = Field(
+        default=False, description="flushes and the clock are measured, as facts of the system"
+    )
 
 
 class Limits(Noun):
@@ -477,6 +480,9 @@ class HostFacts(Noun):
     frequency_governor: str | None = None
     transparent_huge_pages: str | None = None
     clock_source: str | None = None
+    clock_read_ns: float | None = Field(
+        default=None, description="time of one reading of the clock; where it was asked for"
+    )
 
 
 class StorageFacts(Noun):
@@ -489,6 +495,9 @@ class StorageFacts(Noun):
     scheduler: str | None = None
     write_cache: str | None = None
     free_bytes: int | None = None
+    flushes_per_s: dict[str, float] = Field(
+        default={}, description="wal_sync_method → flushes of 8 kB a second; where it was asked for"
+    )
 
 
 class Environment(Noun):

@@ -14,8 +14,11 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Workload": ("param", "mix", "reload", "prewarm"),
     "System": (
-        *("system", "pg", "settings", "data", "tcp", "port", "server_cpus", "standbys", "pooler"),
-        "dsn",
+        *("system", "pg", "data", "tcp", "port", "server_cpus", "standbys", "pooler", "dsn"),
+    ),
+    "Private server": (
+        *("profile", "settings_file", "settings", "initdb", "wal_folder", "temporary_folder"),
+        *("tablespaces", "storage_facts", "cpu_limit", "memory_limit_bytes"),
     ),
     "Load": (
         *("clients", "threads", "engine_cpus", "protocol", "duration_s", "transactions", "warmup"),

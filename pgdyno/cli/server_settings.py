@@ -26,6 +26,7 @@ PRIVATE: Final = {
     "wal_folder": "--wal-folder",
     "temporary_folder": "--temporary-folder",
     "tablespaces": "--tablespace",
+    "storage_facts": "--storage-facts",
     "cpu_limit": "--cpu-limit",
     "memory_limit_bytes": "--memory-limit",
 }
@@ -76,6 +77,11 @@ def server_settings_options(command: F) -> F:
             help="A tablespace; --set default_tablespace=NAME puts the tables there.",
         ),
         click.option(
+            "--storage-facts",
+            is_flag=True,
+            help="Measure flushes and the clock before the trial, about 20 s a device.",
+        ),
+        click.option(
             "--cpu-limit",
             type=CPU_TIME,
             metavar="CPUS",
@@ -108,6 +114,7 @@ def server_settings_of(options: dict[str, Any]) -> dict[str, Any]:
         "storage": StorageChoice(
             wal=_absolute(options["wal_folder"]),
             temporary=_absolute(options["temporary_folder"]),
+            measure=options["storage_facts"],
             tablespaces={name: _folder(name, place) for name, place in options["tablespaces"]},
         ),
         "limits": Limits(

@@ -19,7 +19,8 @@ class Context:
     """One trial under way.
 
     `storage` is what lies below the server's files, once it is described; `snapshot` what the
-    checks found in the data as they are now, None when that is not known.
+    checks found in the data as they are now, None when that is not known. `sessions`: connections
+    that the load takes of each server, where a pooler makes them other than its clients.
     """
 
     stored: StoredTrial
@@ -29,6 +30,7 @@ class Context:
     diary: Diary
     storage: tuple[StorageFacts, ...] = ()
     snapshot: Snapshot | None = None
+    sessions: int | None = None
 
 
 def target_of(server: Server) -> Target:

@@ -151,6 +151,42 @@ WORDS: Final[Mapping[str, Word]] = {
         about="what stands in front of the private server: none, pgpool, pgbouncer or haproxy",
         example='"pgbouncer transaction"',
     ),
+    "checksums": _SYSTEM(
+        read=_inside("initdb", "checksums", _truth),
+        about="whether the private server's pages have checksums",
+        example="true",
+    ),
+    "wal_segment_size": _SYSTEM(
+        read=_inside("initdb", "wal_segment_bytes", lambda level, _: levels.size_bytes(level)),
+        about="size of its WAL segments, from 11 on",
+        example='"64MB"',
+    ),
+    "locale": _SYSTEM(
+        read=_inside("initdb", "locale", _text),
+        about="locale of its databases; default: C",
+        example='"en_US.UTF-8"',
+    ),
+    "encoding": _SYSTEM(
+        read=_inside("initdb", "encoding", _text), about="their encoding", example='"UTF8"'
+    ),
+    "wal_folder": _SYSTEM(
+        read=_inside("storage", "wal", _text), about="where its WAL lies", example='"/srv/wal"'
+    ),
+    "temporary_folder": _SYSTEM(
+        read=_inside("storage", "temporary", _text),
+        about="where its temporary files lie",
+        example='"/srv/fast"',
+    ),
+    "cpu_limit": _SYSTEM(
+        read=_inside("limits", "cpu_share", lambda level, _: levels.cpu_time(level)),
+        about="CPU time the private server gets at most",
+        example="0.5",
+    ),
+    "memory_limit": _SYSTEM(
+        read=_inside("limits", "memory_bytes", lambda level, _: levels.size_bytes(level)),
+        about="memory it gets at most, with its page cache",
+        example='"2GB"',
+    ),
     "engine_cpus": _LOAD(
         read=_field("cpus", _cpus), about="CPUs of the load generator", example='"4-7"'
     ),

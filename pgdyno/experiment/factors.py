@@ -26,7 +26,7 @@ from pgdyno.experiment import levels
 from pgdyno.experiment.factor_words import WORDS, Names
 from pgdyno.experiment.levels import Level
 from pgdyno.expressions import ExpressionError
-from pgdyno.model import LoadChoice, Variant
+from pgdyno.model import InitdbChoice, Limits, LoadChoice, StorageChoice, Variant
 
 FAMILIES: Final = ("set", "param", "mix")
 # What a part's part is where only one of its words is given.
@@ -102,7 +102,8 @@ def conflicts(variant: Variant) -> tuple[str, ...]:
         private = {
             "pg": system.pg, "set": system.settings, "data": system.data, "tcp": system.tcp,
             "port": system.port, "server_cpus": system.cpus, "standbys": system.standbys,
-            "pooler": system.pooler,
+            "pooler": system.pooler, "a word of initdb": system.initdb != InitdbChoice(),
+            "a folder": system.storage != StorageChoice(), "a limit": system.limits != Limits(),
         }  # fmt: skip
         if words := [word for word, value in private.items() if value]:
             found.append(f"{', '.join(words)} cannot be used with dsn: it is a server of its own")

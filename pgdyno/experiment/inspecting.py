@@ -7,6 +7,8 @@ import os
 from pgdyno.errors import Problems
 from pgdyno.experiment.context import Context
 from pgdyno.experiment.measuring import EnginePid, observer_connections, observers_of
+from pgdyno.experiment.progress import Step
+from pgdyno.experiment.storage_figures import with_figures
 from pgdyno.model import Placement
 from pgdyno.observers import durability_facts
 from pgdyno.observers.environment import environment
@@ -19,6 +21,7 @@ from pgdyno.servers import preflight
 from pgdyno.servers.base import Server, alone
 from pgdyno.servers.settings import understood
 from pgdyno.servers.topology import primary_role
+from pgdyno.units import parse_bytes
 
 
 def describe(context: Context, server: Server) -> None:
@@ -27,12 +30,20 @@ def describe(context: Context, server: Server) -> None:
     with session(server.conninfo, server.password) as asked:
         if server.data is not None:
             context.storage = durability_facts.server_storage(asked, context.host, server.data)
-        context.stored.write("environment.json", environment((context.host,), context.storage))
+        found = environment((context.host,), context.storage)
+        if server.private and context.variant.system.storage.measure:
+            context.diary.progress.step(Step(text="measuring flushes and the clock"))
+            found = with_figures(found, server, context.host)
+        context.stored.write("environment.json", found)
         settings = read_settings(asked)
         flags = read_compiler_flags(asked)
     context.stored.write("settings.json", settings.model_copy(update={"compiler_flags": flags}))
     told = () if not server.private else _translated(context, server)
-    for concern in (*told, *build_concerns(settings.all.get("debug_assertions"), flags)):
+    for concern in (
+        *told,
+        *_shared_cpus(context),
+        *build_concerns(settings.all.get("debug_assertions"), flags),
+    ):
         if concern not in context.diary.trial.notices:
             context.diary.notice(concern)
 
@@ -43,13 +54,26 @@ def _translated(context: Context, server: Server) -> tuple[str, ...]:
     return understood(asked, server.version_num, context.host).notices
 
 
+def _shared_cpus(context: Context) -> list[str]:
+    """Roles that were pinned to CPUs of the load generator's."""
+    system, engine = context.variant.system, context.variant.load.cpus
+    pinned = {each.name: each.cpus for each in system.standbys if each.cpus}
+    pinned |= {primary_role(system): system.cpus} if system.cpus else {}
+    if not engine or not pinned:
+        return []
+    return preflight.shared_cpus({**pinned, "engine": engine}, ())
+
+
 def refuse_unfit(context: Context, server: Server, *, data_bytes: int) -> None:
     """Raise `Problems` for what would fail later: connections, and room for `data_bytes`."""
     observers = observers_of(alone(server), context.host, EnginePid())
-    needed = context.variant.load.clients + observer_connections(observers)
+    needed = context.sessions or context.variant.load.clients
+    needed += observer_connections(observers)
     needed += len(primary_observers("", None)) if context.variant.system.standbys else 0
     limits = preflight.gather(server.conninfo, server.password, private=server.private)
     problems = preflight.check_connections(needed, limits)
+    if server.private:
+        problems += _memory_problems(context)
     if server.data is not None:
         # What lies there already is either used again or replaced.
         with session(server.conninfo, server.password) as asked:
@@ -58,6 +82,17 @@ def refuse_unfit(context: Context, server: Server, *, data_bytes: int) -> None:
         problems += preflight.check_disk(data_bytes, room_bytes)
     if problems:
         raise Problems(problems)
+
+
+def _memory_problems(context: Context) -> list[str]:
+    """What is wrong with a private server's shared buffers and the memory that it may use."""
+    settings, environment = context.stored.settings, context.stored.environment
+    if settings is None or environment is None:
+        return []
+    memory_bytes = environment.hosts[0].memory_bytes
+    most_bytes = context.variant.system.limits.memory_bytes or memory_bytes
+    buffers_bytes = parse_bytes(settings.all["shared_buffers"])
+    return preflight.check_memory(buffers_bytes, min(most_bytes, memory_bytes))
 
 
 def _placement(context: Context, server: Server) -> dict[str, Placement]:
