@@ -464,6 +464,9 @@ class Settings(Noun):
     compiler_flags: str | None = Field(
         default=None, description="CFLAGS of the server's build; None where it does not tell"
     )
+    build: dict[str, str] | None = Field(
+        default=None, description="how pgdyno fetched or built the server; None: it did not"
+    )
 
 
 class HostFacts(Noun):

@@ -19,6 +19,7 @@ from pgdyno.observers.session import session
 from pgdyno.observers.sizes import read_sizes
 from pgdyno.servers import preflight
 from pgdyno.servers.base import Server, alone
+from pgdyno.servers.cache import made_as
 from pgdyno.servers.settings import understood
 from pgdyno.servers.topology import primary_role
 from pgdyno.units import parse_bytes
@@ -37,7 +38,8 @@ def describe(context: Context, server: Server) -> None:
         context.stored.write("environment.json", found)
         settings = read_settings(asked)
         flags = read_compiler_flags(asked)
-    context.stored.write("settings.json", settings.model_copy(update={"compiler_flags": flags}))
+    build = {"compiler_flags": flags, "build": made_as(server.bin_dir)}
+    context.stored.write("settings.json", settings.model_copy(update=build))
     told = () if not server.private else _translated(context, server)
     for concern in (
         *told,

@@ -180,7 +180,9 @@ def server_words(documents: TrialDocuments) -> str:
     place = documents.trial.server_place
     if host_label(documents) != "host" and place is not None:
         whose += f" on {place.host}"
-    return f"PostgreSQL {version or 'of unknown version'}, {whose}"
+    build = (documents.settings.build if documents.settings else None) or {}
+    built = f" ({build['made']})" if "made" in build else ""
+    return f"PostgreSQL {version or 'of unknown version'}{built}, {whose}"
 
 
 def load_words(load: LoadChoice, plan: Plan | None) -> str:

@@ -107,17 +107,7 @@ def of_cache(host: Host, kept: Kept) -> Installation:
     plain = inspect(host, kept.bin_dir, kept.kind)
     if kept.kind == "fetched":
         return plain
-    return replace(plain, names=(*kept.names, kept.folder.name), made=_how_built(kept))
-
-
-def _how_built(kept: Kept) -> str:
-    """How a build came about, in few words."""
-    facts = kept.facts
-    words = [f"{facts['block_kb']} kB blocks", f"from {facts['source']['title']}"]
-    if facts["wal_block_kb"] != 8:
-        words.insert(1, f"{facts['wal_block_kb']} kB WAL blocks")
-    words += [f"patch {Path(one['file']).name}" for one in facts["patches"]]
-    return ", ".join(words + (["with assertions"] if facts["assertions"] else []))
+    return replace(plain, names=(*kept.names, kept.folder.name), made=kept.facts.get("made"))
 
 
 def inspect(host: Host, bin_dir: Path, origin: Origin) -> Installation:

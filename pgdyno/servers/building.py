@@ -196,6 +196,7 @@ def _facts(order: _Order) -> dict[str, Any]:
     """What was asked for, for whoever finds the result."""
     source, options = order.source, order.options
     return {
+        "made": _in_few_words(source, options),
         "source": {
             "kind": source.kind,
             "title": source.title,
@@ -210,6 +211,19 @@ def _facts(order: _Order) -> dict[str, Any]:
         "wal_block_kb": options.wal_block_kb,
         "digest": order.digest,
     }
+
+
+def _in_few_words(source: Source, options: BuildOptions) -> str:
+    """What is particular about it: `16 kB blocks, from postgresql-18.6, patch idea.patch`."""
+    words = [f"{options.block_kb} kB blocks"]
+    if options.wal_block_kb != options.block_kb:
+        words.append(f"{options.wal_block_kb} kB WAL blocks")
+    if source.kind == "git":
+        words.append(f"from {source.title} at {source.identity[:_DIGEST_LETTERS]}")
+    else:
+        words.append(f"from {source.title if source.kind == 'debian' else source.place.name}")
+    words += [f"patch {one.name}" for one in options.patches]
+    return ", ".join([*words, *options.configure])
 
 
 def _compiled_as(made: Path, tree: Path, host: Host) -> dict[str, Any]:

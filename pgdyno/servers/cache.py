@@ -53,6 +53,19 @@ def cache_folder() -> Path:
     return Path("/var/cache/pgdyno") if os.geteuid() == 0 else Path.home() / ".cache/pgdyno"
 
 
+def made_as(bin_dir: Path | None) -> dict[str, str] | None:
+    """How pgdyno fetched or built the server whose programs lie there; None: it did not."""
+    try:
+        facts = json.loads(((bin_dir or Path()).parent / FACTS_FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in facts.items()
+        if name not in ("format", "wish", "log")
+    }
+
+
 def check_name(name: str) -> str:
     """The name, where a server may be called so; raises `InvalidInput`."""
     if not _NAME.fullmatch(name):
