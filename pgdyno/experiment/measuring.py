@@ -16,6 +16,7 @@ from pgdyno.experiment.progress import Step
 from pgdyno.hosts.base import Host
 from pgdyno.observers.base import Observer
 from pgdyno.observers.host import host_observers
+from pgdyno.observers.poolers import pooler_observers
 from pgdyno.observers.postgres import postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
 from pgdyno.observers.replication import primary_observers, standby_observers
@@ -48,6 +49,8 @@ def observers_of(system: System, host: Host, engine: EnginePid) -> tuple[Observe
     for role, standby in system.standbys.items():
         found += postgres_observers(standby.conninfo, standby.password, role=role)
         found += standby_observers(standby.conninfo, standby.password, role=role)
+    for pooler in system.poolers.values():
+        found += pooler_observers(pooler)
     return (*found, ProcessObserver(host=host, groups=tuple(groups)))
 
 

@@ -17,6 +17,7 @@ from typing import Self
 from pgdyno.errors import InvalidInput, Problems
 from pgdyno.experiment.context import Context
 from pgdyno.experiment.policies import blocks_at_most
+from pgdyno.experiment.pooling import Pooling, judge_poolers
 from pgdyno.experiment.resetting import choose_for_private
 from pgdyno.experiment.states import Copies, Fresh, OneServer, State, Theirs
 from pgdyno.experiment.surroundings import surrounded
@@ -51,6 +52,7 @@ class Staging:
         if len(experiment.variants) > 1:
             self._keys = state_keys(experiment.variants, workloads, host, notice)
             self._refuse_mixed_folders()
+        self._pooling = judge_poolers(experiment, workloads, host)
         self._states: dict[Key, State] = {}
         self._kept = ExitStack()
 
@@ -68,6 +70,10 @@ class Staging:
     @contextmanager
     def ready(self, context: Context) -> Iterator[System]:
         """The trial's system with its data in the loaded state, for as long as the trial lasts."""
+        pooling = self._pooling.get(context.variant.name, Pooling())
+        context.sessions = pooling.sessions
+        for notice in pooling.notices:
+            context.diary.notice(notice)
         key = self._keys.get(context.variant.name, _ONLY)
         state = self._states.get(key)
         if state is None:

@@ -4,11 +4,14 @@
 ('standby-2', ((), None))
 >>> pooler("pgbouncer transaction").mode, pooler("none")
 ('transaction', None)
+>>> pooler("pgpool num_init_children=64").settings
+{'num_init_children': '64'}
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Final, get_args
 
 from pgdyno.errors import InvalidInput, nearest_hint
@@ -22,6 +25,7 @@ _STANDBYS = re.compile(
     r"(?P<slots>\s+with\s+slots)?"
 )
 _KINDS: Final = get_args(PoolerChoice.model_fields["kind"].annotation)
+_MODES: Final = ("session", "transaction", "statement")
 
 
 def standbys(level: Level) -> tuple[tuple[StandbyChoice, ...], int | None]:
@@ -53,14 +57,28 @@ def standbys(level: Level) -> tuple[tuple[StandbyChoice, ...], int | None]:
 
 
 def pooler(level: Level) -> PoolerChoice | None:
-    """What stands in front of the servers: `none`, or its kind, with a mode behind it."""
-    kind, _, mode = text_of(level).strip().partition(" ")
-    if kind in ("none", "off"):
+    """What stands in front of the servers: `none`, or its kind, with a mode and settings behind it.
+
+    `pgbouncer transaction default_pool_size=8`; a value with blanks stands in quotes.
+    """
+    try:
+        kind, *rest = shlex.split(text_of(level)) or [""]
+    except ValueError as error:
+        raise InvalidInput(f"'{text_of(level)}' does not say which pooler: {error}") from error
+    if kind in ("none", "off") and not rest:
         return None
     if kind not in _KINDS:
         raise InvalidInput(f"'{kind}' is not a pooler", hint=nearest_hint(kind, ("none", *_KINDS)))
-    modes = ("session", "transaction", "statement")
-    mode = mode.strip()
-    if mode and mode not in modes:
-        raise InvalidInput(f"'{mode}' is not a pooling mode", hint=nearest_hint(mode, modes))
-    return PoolerChoice.model_validate({"kind": kind, "mode": mode or None})
+    settings = dict(word.split("=", 1) for word in rest if "=" in word)
+    modes = [word for word in rest if "=" not in word]
+    for mode in modes:
+        if mode not in _MODES:
+            raise InvalidInput(
+                f"'{mode}' is neither a pooling mode nor NAME=VALUE",
+                hint=nearest_hint(mode, _MODES),
+            )
+    if len(modes) > 1:
+        raise InvalidInput(f"{kind} has one mode, not {' and '.join(modes)}")
+    return PoolerChoice.model_validate(
+        {"kind": kind, "mode": next(iter(modes), None), "settings": settings}
+    )

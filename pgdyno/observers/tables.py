@@ -10,12 +10,13 @@ from typing import Final
 from pgdyno.observers.base import Table
 from pgdyno.observers.collect import CLOCKS
 from pgdyno.observers.host import CPU, DISK, MEMORY, NETWORK, TASKS
+from pgdyno.observers.poolers import POOLER
 from pgdyno.observers.postgres import AUTOVACUUM, BGWRITER, DATABASE, WAL
 from pgdyno.observers.process import PROCESSES
 from pgdyno.observers.replication import REPLAY, REPLICATION
 
 HOST_TABLES: Final = (CPU, TASKS, MEMORY, DISK, NETWORK)
-TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL, AUTOVACUUM, REPLICATION, REPLAY)
+TABLES: Final = (PROCESSES, DATABASE, BGWRITER, WAL, AUTOVACUUM, REPLICATION, REPLAY, POOLER)
 
 BEGIN_MARK: Final = "<!-- tables: made by `make docs` -->"
 END_MARK: Final = "<!-- end of tables -->"

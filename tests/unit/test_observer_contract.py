@@ -16,11 +16,13 @@ from pgdyno.errors import PgdynoError
 from pgdyno.hosts.local import Local
 from pgdyno.observers.base import Noop, Observer
 from pgdyno.observers.host import HostObserver, host_observers
+from pgdyno.observers.poolers import PoolerObserver
 from pgdyno.observers.postgres import PostgresObserver, postgres_observers
 from pgdyno.observers.process import ProcessGroup, ProcessObserver
 from pgdyno.observers.replication import REPLAY, primary_observers, standby_observers
 from pgdyno.observers.tables import HOST_TABLES, TABLES, with_tables
 from pgdyno.queries import catalogue
+from pgdyno.servers.base import Pooler
 
 pytestmark = pytest.mark.unit
 
@@ -36,7 +38,16 @@ READABLE: tuple[Observer, ...] = (
     *host_observers(Local()),
     ProcessObserver(host=Local(), groups=(ProcessGroup(role="tests", root=os.getpid),)),
 )
-ALL: tuple[Observer, ...] = (*READABLE, *UNREACHABLE)
+# What each kind answers is tested in tests/pg/test_poolers.py.
+POOLERS = tuple(
+    PoolerObserver(
+        pooler=Pooler(
+            kind=kind, version="1", conninfo=NOWHERE, host_name="local", statistics=statistics
+        )
+    )
+    for kind, statistics in (("pgbouncer", NOWHERE), ("haproxy", "/nowhere/socket"))
+)
+ALL: tuple[Observer, ...] = (*READABLE, *UNREACHABLE, *POOLERS)
 
 
 def name_of(observer: Observer) -> str:
@@ -94,6 +105,13 @@ def test_what_cannot_be_reached_says_so_when_it_begins(observer: Observer) -> No
     observer.end()
 
 
+@pytest.mark.parametrize("observer", POOLERS, ids=lambda observer: observer.pooler.kind)
+def test_a_pooler_that_cannot_be_reached_says_so_when_it_begins(observer: Observer) -> None:
+    with pytest.raises(PgdynoError, match=r"cannot ask pgbouncer|haproxy does not answer"):
+        observer.begin()
+    observer.end()
+
+
 def test_a_password_does_not_show() -> None:
     (observer, *_) = postgres_observers("host=/nowhere", password="hush")
     assert "hush" not in repr(observer)
@@ -121,7 +139,7 @@ def test_page_is_up_to_date() -> None:
 
 def test_every_table_and_every_implementation_is_here() -> None:
     seen = {type(observer) for observer in ALL}
-    assert seen == {Noop, HostObserver, ProcessObserver, PostgresObserver}
+    assert seen == {Noop, HostObserver, PoolerObserver, ProcessObserver, PostgresObserver}
     described = {f"host_{table.name}" for table in HOST_TABLES} | {one.name for one in TABLES}
     assert {name_of(observer) for observer in ALL} - {"noop"} == described
     found = set()

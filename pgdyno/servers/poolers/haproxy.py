@@ -75,12 +75,19 @@ class Haproxy:
             if plan.settings.get(name, "").isdigit()
         ]
         clients = min(limits, key=lambda limit: limit.count, default=None)
+        each = plan.settings.get("server.maxconn", "")
+        served = (
+            Limit(count=int(each) * len(plan.backends), setting="server.maxconn", restart=True)
+            if each.isdigit() and int(each) > 0
+            else clients
+        )
         return Capacity(
             kind="haproxy",
             version=plan.program.shown,
             clients=clients,
             beyond="wait",
-            active=clients,
+            active=served,
+            to_each_server=int(each) if each.isdigit() and int(each) > 0 else None,
             backends=tuple(backend.role for backend in plan.backends),
         )
 
