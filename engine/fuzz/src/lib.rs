@@ -3,6 +3,7 @@
 
 #[path = "../../src"]
 mod engine {
+    pub mod blocks;
     pub mod plan;
     pub mod program;
     pub mod random;
@@ -14,4 +15,4 @@ mod engine {
     }
 }
 
-pub use engine::{plan, program, random, script, wire};
+pub use engine::{blocks, plan, program, random, script, wire};
