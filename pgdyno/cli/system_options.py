@@ -87,8 +87,8 @@ def system_options(command: F) -> F:
     options = (
         click.option(
             "--pg",
-            metavar="VERSION|PATH",
-            help="PostgreSQL to start; default: the newest.",
+            metavar="VERSION|build:NAME|git:REF|PATH",
+            help="PostgreSQL to start; default: the newest. A missing version is fetched.",
         ),
         click.option(
             "--set",

@@ -119,7 +119,7 @@ WORDS: Final[Mapping[str, Word]] = {
     ),
     "pg": _SYSTEM(
         read=_field("pg", lambda level, _: str(level)),
-        about="PostgreSQL to start: version or path",
+        about="PostgreSQL to start: version, `build:NAME`, `git:REF` or path",
         example='"18"',
     ),
     "dsn": _SYSTEM(
