@@ -21,7 +21,7 @@ from pgdyno.servers.settings import setting_facts
 _LINE: Final = re.compile(
     r"""\s*(?P<name>[A-Za-z_][A-Za-z0-9_$.]*)      # the name
         (?:\s*=\s*|\s+)                            # the equals sign may be left out
-        (?P<value>'(?:[^'\\]|\\.|'')*'|[^\s'\#]+)  # a quoted text or one word
+        (?P<value>'(?:[^'\\]|\\.|'')*'|[^\s'=\#][^\s'\#]*)  # a text or word
         \s*(?P<rest>.*)""",
     re.VERBOSE,
 )
