@@ -55,6 +55,7 @@ fuzz:
 bench: setup
 	$(BIN)/python benches/load.py
 	$(BIN)/python benches/engine.py
+	$(BIN)/python benches/drop_in.py
 
 docs: setup
 	$(BIN)/python tools/generate_docs.py

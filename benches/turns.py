@@ -114,17 +114,24 @@ class Ended:
 def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, task: Task) -> Ended:
     """Run a task's process to its end; raises `PgdynoError` when it fails or takes too long."""
     pinned = ["taskset", "-c", ",".join(map(str, task.cpus))] if task.cpus else []
+    return run_words([*pinned, *words], environment, folder, task.deadline_s)
+
+
+def run_words(
+    words: Sequence[str], environment: Mapping[str, str], folder: Path, deadline_s: float
+) -> Ended:
+    """Run a process to its end; raises `PgdynoError` when it fails or takes too long."""
     began_s = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error:
         process = subprocess.Popen(
-            [*pinned, *words],
+            words,
             stdout=output,
             stderr=error,
             env={**os.environ, **environment},
             cwd=folder,
             start_new_session=True,
         )
-        killer = threading.Timer(task.deadline_s, process.kill)
+        killer = threading.Timer(deadline_s, process.kill)
         killer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
