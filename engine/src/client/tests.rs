@@ -1,5 +1,6 @@
 //! A client without sockets: the test is the server, and time stands still unless it is moved.
 
+mod aborting;
 mod trouble;
 
 use std::cell::Cell;

@@ -16,7 +16,7 @@ pub fn apply(operator: Function, left: Value, right: Value) -> Result<Value, Eva
     if on_doubles && let Some(result) = on_double(operator, left, right)? {
         return Ok(result);
     }
-    on_integer(operator, left.to_integer()?, right.to_integer()?)
+    on_integers(operator, left.to_integer()?, right.to_integer()?)
 }
 
 /// The operators that have a form for doubles; `None` for those that have not.
@@ -45,8 +45,12 @@ fn on_double(
     }))
 }
 
+/// The result of a binary operator on two integers.
+///
+/// # Errors
+/// Overflow, division by zero.
 #[inline]
-fn on_integer(operator: Function, left: i64, right: i64) -> Result<Value, EvaluationError> {
+pub fn on_integers(operator: Function, left: i64, right: i64) -> Result<Value, EvaluationError> {
     let checked = |result: Option<i64>, name: &str| match result {
         Some(number) => Ok(Value::Integer(number)),
         None => fail(format!("bigint {name} out of range")),

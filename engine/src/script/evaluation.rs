@@ -1,5 +1,6 @@
 //! Evaluating expressions: a walk over the tree that allocates nothing unless it fails.
 
+use super::arithmetic;
 use super::expression::Expression;
 use super::functions::{ARGUMENTS_MAX, Function};
 use super::values::{EvaluationError, Value};
@@ -49,6 +50,16 @@ impl Scope<'_> {
         }
     }
 
+    /// The value of an argument: most are constants and variables.
+    #[inline]
+    fn argument(&mut self, expression: &Expression) -> Result<Value, EvaluationError> {
+        match expression {
+            Expression::Constant(value) => Ok(*value),
+            Expression::Variable(slot) => self.variables.value(*slot),
+            _ => self.evaluate(expression),
+        }
+    }
+
     fn call(
         &mut self,
         function: Function,
@@ -56,7 +67,12 @@ impl Scope<'_> {
     ) -> Result<Value, EvaluationError> {
         if let [left, right] = arguments {
             // The common case without the longer array.
-            let values = [self.evaluate(left)?, self.evaluate(right)?];
+            let values = [self.argument(left)?, self.argument(right)?];
+            if let [Value::Integer(left), Value::Integer(right)] = values
+                && function.is_binary_operator()
+            {
+                return arithmetic::on_integers(function, left, right);
+            }
             return function.apply(&values, self.generator);
         }
         let mut values = [Value::Null; ARGUMENTS_MAX];

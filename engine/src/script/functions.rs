@@ -92,6 +92,31 @@ impl Function {
         })
     }
 
+    /// Whether it is one of the operators in [`arithmetic`].
+    #[inline]
+    pub fn is_binary_operator(self) -> bool {
+        use Function::{
+            Add, BitAnd, BitOr, BitXor, Divide, Equal, Less, LessOrEqual, Modulo, Multiply,
+            ShiftLeft, ShiftRight, Subtract, Unequal,
+        };
+        matches!(
+            self,
+            Add | Subtract
+                | Multiply
+                | Divide
+                | Modulo
+                | Equal
+                | Unequal
+                | Less
+                | LessOrEqual
+                | BitAnd
+                | BitOr
+                | BitXor
+                | ShiftLeft
+                | ShiftRight
+        )
+    }
+
     /// The result for these arguments, as many as the parser has checked.
     ///
     /// # Errors
@@ -104,7 +129,7 @@ impl Function {
         if self == Self::Is {
             return Ok(Value::Boolean(arguments[0] == arguments[1]));
         }
-        if arguments.contains(&Value::Null) {
+        if arguments.iter().any(|value| matches!(value, Value::Null)) {
             return Ok(Value::Null);
         }
         match self {

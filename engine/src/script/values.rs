@@ -20,17 +20,21 @@ pub enum Value {
 
 /// Why an expression has no value; pgbench's own wording, since scripts and their readers know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EvaluationError(pub Box<str>);
+pub struct EvaluationError(Box<Message>);
+
+/// Behind one pointer, so that a value or an error fits two registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Message(Box<str>);
 
 impl fmt::Display for EvaluationError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+        out.write_str(&self.0.0)
     }
 }
 
 /// An error as a `Result`, for brevity at the many places that can fail.
 pub fn fail<T>(message: impl Into<Box<str>>) -> Result<T, EvaluationError> {
-    Err(EvaluationError(message.into()))
+    Err(EvaluationError(Box::new(Message(message.into()))))
 }
 
 impl Value {
@@ -232,6 +236,12 @@ mod tests {
         let mut out = Vec::new();
         Value::Double(number).append_text(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_value_or_an_error_fits_two_registers() {
+        let size_bytes = size_of::<Result<Value, super::EvaluationError>>();
+        assert_eq!(16, size_bytes);
     }
 
     #[test]

@@ -211,7 +211,7 @@ mod tests {
             variables
                 .value(slot)
                 .unwrap_err()
-                .0
+                .to_string()
                 .contains("undefined variable \"d\"")
         );
         variables.set_text(slot, b"1.50");

@@ -168,7 +168,8 @@ fn conclude(
         return Ok(COULD_NOT);
     }
     if options.has(Switch::Advise)
-        && let Some((message, hint)) = advice(summary, os_threads(options), results.bench_us)
+        && let Some(cost) = &summary.own_cost
+        && let Some((message, hint)) = advice(cost, os_threads(options), results.bench_us)
     {
         voice.warning(&message);
         voice.hint(hint);
