@@ -22,6 +22,7 @@ from pgdyno.reports.documents import TrialDocuments, read_run
 from pgdyno.reports.figures import mean_milliseconds, milliseconds, rate, visible, wrapped
 from pgdyno.reports.json_document import as_json
 from pgdyno.reports.measured import Measured, measure
+from pgdyno.reports.pooling import pooling
 from pgdyno.reports.timeline import time_axis
 from pgdyno.units import (
     format_bytes,
@@ -73,6 +74,8 @@ def _render_trial(documents: TrialDocuments, console: Console, *, of: int) -> No
         _types(console, documents.summary)
         _statements(console, documents.summary)
         _errors(console, documents.summary)
+    if lines := pooling(documents, measured, time_axis(documents)):
+        _pairs(console, lines)
     _cpu(console, documents, measured)
     _data(console, trial.load, trial.prewarm)
     _durability(console, documents)

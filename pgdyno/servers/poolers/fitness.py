@@ -83,19 +83,18 @@ def _short(capacity: Capacity, demand: Demand) -> Iterator[tuple[str, bool]]:
         if limit is None or demand.clients + own <= limit.count:
             continue
         room = max(limit.count - own, 0)
-        needed = f"{demand.clients} clients" + (f" and {own} of pgdyno's own" if own else "")
-        serves = f"{limit.setting} = {limit.count} serves {room} of {demand.clients} clients"
+        serves = f"{capacity.kind}'s {limit.setting} = {limit.count} serves {room}"
         if demand.enough is not None and demand.enough <= room:
             fate = "wait without an answer" if beyond == "wait" else "are refused"
-            yield f"{capacity.kind}: {serves}, the others {fate}", True
+            yield f"{serves} of {demand.clients} clients, the others {fate}", True
             continue
+        come = f"{demand.clients} clients" + (f" and {own} of pgdyno's own" if own else "")
         fate = "leaves the others waiting without an answer" if beyond == "wait" else "refuses more"
-        least = f", or begin with --min-clients {room}" if room else ""
-        value = demand.clients + own
-        way = f"set {limit.setting} to {value} ({_when(capacity, limit)}){least}"
+        way = f"set {limit.setting} to {demand.clients + own} ({_when(capacity, limit)})"
+        way += f", or begin with --min-clients {room}" if room else ""
         if limit is capacity.active and capacity.kind == "pgbouncer":
             way += ", or pool transactions"
-        yield f"{needed}, but {capacity.kind}'s {serves} and {fate}: {way}", False
+        yield f"{come} connect, but {serves} clients and {fate}: {way}", False
 
 
 def _when(capacity: Capacity, limit: Limit) -> str:
