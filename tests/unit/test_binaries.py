@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,32 @@ def test_the_wheel_is_taken_unasked_only_where_the_machine_has_none() -> None:
 def test_of_one_version_the_machines_own_is_taken() -> None:
     both = [installation("16.14", "wheel"), installation("16.14", "folder")]
     assert choose("16", both, Noop()).origin == "folder"
+
+
+def built(name: str, version: str = "19.1") -> Installation:
+    return replace(installation(version, "built"), names=(name, f"{version}-{name[::-1]}0123"))
+
+
+def test_what_was_brought_along_or_built_is_not_taken_unasked() -> None:
+    brought = [installation("18.6", "fetched"), built("idea")]
+    assert choose(None, [*FOUND, *brought], Noop()).version == "15.18"
+    assert choose("18", [*FOUND, *brought], Noop()).label == "18.6 (fetched)"
+    assert choose(None, brought, Noop()).origin == "fetched"
+    for pg in (None, "19"):
+        with pytest.raises(PgdynoError):
+            choose(pg, [built("idea")], Noop())
+
+
+def test_a_build_is_chosen_by_its_name_or_the_beginning_of_its_digest() -> None:
+    several = [*FOUND, built("idea"), built("ideas"), built("other")]
+    assert choose("build:idea", several, Noop()).label == "19.1 (build:idea)"
+    assert choose("build:reht", several, Noop()).names[0] == "other"
+    with pytest.raises(InvalidInput, match="--pg build:ida is not built") as caught:
+        choose("build:ida", several, Noop())
+    assert caught.value.hint == "did you mean 'idea' or 'ideas'?"
+    with pytest.raises(InvalidInput, match="build:idea is not built") as caught:
+        choose("build:idea", FOUND, Noop())
+    assert str(caught.value.hint).startswith("build it: pgdyno servers build SOURCE --name idea")
 
 
 @pytest.mark.parametrize("pg", ["17", "1", "15.1", "9.5"])
