@@ -43,6 +43,8 @@ pub struct Loading<'a> {
     pub server_major: u32,
     /// The tables were created by this program, moments ago.
     pub tables_are_ours: bool,
+    /// Where it has put accounts, if it has created them.
+    pub account_ranges: &'a [(String, (u64, u64))],
 }
 
 /// Rows on their way, told by whoever sends them.
@@ -175,22 +177,29 @@ impl Loading<'_> {
     /// Load a table that this transaction has truncated.
     fn table(&self, session: &mut Session, table: Table) -> Result<(), Stop> {
         let columns = self.columns(table);
-        let freeze = if self.can_freeze(session, table)? {
-            " with (freeze on)"
-        } else {
-            ""
-        };
-        let named = columns.named();
         if columns == Columns::Varying {
             self.execute(session, SET_DEFAULTS)?;
         }
-        let sql = format!("copy {}{named} from stdin{freeze}", table.name());
+        let whole = [(table.name().to_owned(), (1, self.rows(table)))];
+        let parts = if columns == Columns::Varying {
+            self.account_ranges
+        } else {
+            &whole
+        };
         let tracker = Tracker::new(self.options, table, self.rows(table));
-        session
-            .begin_copy(sql.as_bytes())
-            .map_err(Trouble::Begin)
-            .and_then(|()| self.copy(session, table, (1, self.rows(table)), columns, &tracker))
-            .map_err(|trouble| self.say(&trouble))?;
+        for (name, span) in parts {
+            let freeze = if self.can_freeze(session, name)? {
+                " with (freeze on)"
+            } else {
+                ""
+            };
+            let sql = format!("copy {name}{} from stdin{freeze}", columns.named());
+            session
+                .begin_copy(sql.as_bytes())
+                .map_err(Trouble::Begin)
+                .and_then(|()| self.copy(session, table, *span, columns, &tracker))
+                .map_err(|trouble| self.say(&trouble))?;
+        }
         tracker.clear();
         if columns == Columns::Varying {
             self.execute(session, DROP_DEFAULTS)?;
@@ -207,14 +216,13 @@ impl Loading<'_> {
         }
     }
 
-    /// Whether rows of a table may be frozen: not those of a partitioned one.
-    fn can_freeze(&self, session: &mut Session, table: Table) -> Result<bool, Stop> {
+    /// Whether rows of a table may be frozen: not those of a partitioned one, but those of a partition.
+    fn can_freeze(&self, session: &mut Session, name: &str) -> Result<bool, Stop> {
         if self.server_major < FREEZE_SINCE {
             return Ok(false);
         }
         let sql = format!(
-            "select relkind from pg_catalog.pg_class where oid = '{}'::pg_catalog.regclass",
-            table.name()
+            "select relkind from pg_catalog.pg_class where oid = '{name}'::pg_catalog.regclass"
         );
         let rows = session
             .rows(&sql)

@@ -175,12 +175,15 @@ impl Steps<'_> {
     }
 
     fn load(&mut self) -> Result<(), Stop> {
+        let schema = Schema::new(self.options, self.init, self.server_major);
+        let account_ranges = schema.account_ranges();
         let loading = Loading {
             options: self.options,
             voice: self.voice,
             canceller: &self.canceller,
             server_major: self.server_major,
             tables_are_ours: self.tables_are_ours,
+            account_ranges: &account_ranges,
         };
         if self.init.jobs < 2 {
             return loading.in_one_transaction(&mut self.session);

@@ -120,11 +120,31 @@ impl<'a> Schema<'a> {
             .collect()
     }
 
+    /// Rows of a range partition; the last ones may have fewer.
+    fn partition_rows(&self) -> u64 {
+        (ACCOUNTS * u64::from(self.scale)).div_ceil(u64::from(self.init.partitions))
+    }
+
+    /// Where accounts lie by number: each table with its first and its last one. Hash partitions are not told apart.
+    pub fn account_ranges(&self) -> Vec<(String, (u64, u64))> {
+        let all = ACCOUNTS * u64::from(self.scale);
+        if !self.partitioned() || self.init.partition_method == PartitionMethod::Hash {
+            return vec![("pgbench_accounts".to_owned(), (1, all))];
+        }
+        let rows = self.partition_rows();
+        (1..=u64::from(self.init.partitions))
+            .map(|number| ((number - 1) * rows + 1, all.min(number * rows)))
+            .take_while(|(first, _)| *first <= all)
+            .zip(1..)
+            .map(|(span, number)| (format!("pgbench_accounts_{number}"), span))
+            .collect()
+    }
+
     fn partition(&self, number: u32) -> String {
         let partitions = self.init.partitions;
         let values = match self.init.partition_method {
             PartitionMethod::Range => {
-                let rows = (ACCOUNTS * u64::from(self.scale)).div_ceil(u64::from(partitions));
+                let rows = self.partition_rows();
                 let bound = |number: u32| (u64::from(number) * rows + 1).to_string();
                 let low = match number {
                     1 => "minvalue".into(),
@@ -300,6 +320,37 @@ mod tests {
             "alter table pgbench_tellers add primary key (tid) using index tablespace \"ix\"",
             schema.primary_keys()[1]
         );
+    }
+
+    #[test]
+    fn accounts_are_known_by_range_partition() {
+        let ranges = |partitions, partition_method| {
+            let init = InitOptions {
+                partitions,
+                partition_method,
+                ..init()
+            };
+            let one = Schema {
+                scale: 1,
+                ..schema(&init)
+            };
+            one.account_ranges()
+        };
+        let whole = vec![("pgbench_accounts".to_owned(), (1, 100_000))];
+        assert_eq!(whole, ranges(0, PartitionMethod::Range));
+        assert_eq!(whole, ranges(4, PartitionMethod::Hash));
+        let name = |number: u32| format!("pgbench_accounts_{number}");
+        assert_eq!(
+            vec![
+                (name(1), (1, 33_334)),
+                (name(2), (33_335, 66_668)),
+                (name(3), (66_669, 100_000)),
+            ],
+            ranges(3, PartitionMethod::Range)
+        );
+        // More partitions than rows: the last ones stay empty.
+        let many = ranges(100_001, PartitionMethod::Range);
+        assert_eq!((100_000, (100_000, 100_000)), (many.len(), many[99_999].1));
     }
 
     #[test]
