@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from pgdyno.cli.options import Assignment, F
+from pgdyno.cli.options import F
+from pgdyno.cli.server_settings import PRIVATE, server_settings_of, server_settings_options
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment import levels, system_levels
 from pgdyno.model import PoolerChoice, StandbyChoice, SystemChoice
@@ -21,7 +22,7 @@ from pgdyno.servers.remote import take_password
 _PRIVATE = {
     "system": "--system",
     "pg": "--pg",
-    "settings": "--set",
+    **PRIVATE,
     "data": "--data",
     "tcp": "--tcp",
     "port": "--port",
@@ -90,14 +91,7 @@ def system_options(command: F) -> F:
             metavar="VERSION|build:NAME|git:REF|PATH",
             help="PostgreSQL to start; default: the newest. A missing version is fetched.",
         ),
-        click.option(
-            "--set",
-            "settings",
-            type=Assignment(),
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Server setting of the private server.",
-        ),
+        server_settings_options,
         click.option(
             "--data",
             type=click.Path(path_type=Path),
@@ -144,7 +138,7 @@ def system_of(options: dict[str, Any]) -> SystemChoice:
     standbys, quorum = options["standbys"] or ((), None)
     return SystemChoice(
         pg=options["pg"],
-        settings=dict(options["settings"]),
+        **server_settings_of(options),
         data=str(data.absolute()) if data else None,
         tcp=options["tcp"],
         port=options["port"],
