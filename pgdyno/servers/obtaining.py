@@ -44,5 +44,5 @@ def _fetched(
     try:
         return of_cache(host, fetch(version, host, cache=Cache(), notice=notice))
     except PgdynoError as error:
-        hint = "\n".join(one for one in (error.hint, absent.hint) if one)
+        hint = "; ".join(one for one in (error.hint, absent.hint) if one)
         raise type(error)(f"{absent.message}, and {error.message}", hint=hint) from error

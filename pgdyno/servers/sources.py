@@ -174,7 +174,7 @@ def _revision(ref: str, repository: str, downloads: Path, host: Host) -> Source:
     if not repository:
         raise InvalidInput(
             f"git:{ref} needs a repository",
-            hint=f"write git:REPOSITORY#{ref}, a folder or an address, or set {REPOSITORY_VARIABLE}",
+            hint=f"write git:REPOSITORY#{ref} (folder or address), or set {REPOSITORY_VARIABLE}",
         )
     folder = Path(repository).expanduser().absolute()
     if folder.is_dir():
@@ -225,9 +225,10 @@ def _debian(package: str, downloads: Path, host: Host) -> Source:
     done = _run(host, words, folder, _GIT_DEADLINE_S)
     found = sorted(folder.glob("*.dsc"))
     if done.status != 0 or not found:
-        said = [one for one in done.error.splitlines() if one.startswith("E:")] or ["no answer"]
+        said = [one for one in done.error.splitlines() if one.startswith("E:")]
+        said = said or ["it has no such package with a source"]
         raise PgdynoError(
-            f"apt-get cannot give the source of '{package}': {said[-1].removeprefix('E:').strip()}",
+            f"apt-get cannot give the source of '{package}': {said[0].removeprefix('E:').strip()}",
             hint="apt needs a line with deb-src in its sources, and apt-get update after it",
         )
     return Source(
