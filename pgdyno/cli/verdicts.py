@@ -159,7 +159,10 @@ def kept_sentences(comparison: Comparison, run: Run) -> tuple[str, ...]:
     blocks = max((len(side.readings) for side in comparison.sides), default=0)
     floors = kept_floors(run, comparison, state_folder(), datetime.now(UTC))
     if not floors:
-        return ("not known: no A/A of this workload on this machine; pgdyno ab WORKLOAD makes one",)
+        return (
+            "not known: no A/A of this workload on this machine; pgdyno ab WORKLOAD makes one, "
+            "or aa = true in an experiment's file",
+        )
     return tuple(kept_noise_words(each, _age(age_s), blocks) for each, age_s in floors)
 
 

@@ -241,21 +241,20 @@ def _effect(baseline: Side, side: Side, name: str, asked: Asked, comparisons: in
     try:
         if not asked.paired:
             return estimate_unpaired(baseline.values(name), side.values(name), level=LEVEL)
+        looks = _looks(asked, comparisons)
         before, after = baseline.by_block(name), side.by_block(name)
-        return estimate_effect(
-            before, after, level=_level(len(before.keys() & after.keys()), asked, comparisons)
-        )
+        found = None if looks is None else sequential.look(before, after, looks)
+        return found or estimate_effect(before, after, level=LEVEL)
     except ValueError as error:
         return str(error)
 
 
-def _level(blocks: int, asked: Asked, comparisons: int) -> float:
-    """The level of the interval: wider for an experiment that was looked at while it ran."""
+def _looks(asked: Asked, comparisons: int) -> sequential.Looks | None:
+    """The looks of an experiment that was looked at while it ran: they make intervals wider."""
     most = asked.stopping.max_replicates
     if asked.stopping.policy != "precision" or most is None:
-        return LEVEL
-    looks = sequential.planned_looks(most, alpha=1 - LEVEL, comparisons=comparisons)
-    return looks.level(min(blocks, most)) if blocks >= looks.first else LEVEL
+        return None
+    return sequential.planned_looks(most, alpha=1 - LEVEL, comparisons=comparisons)
 
 
 def _typical_s(side: Side) -> float | None:

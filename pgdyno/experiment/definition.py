@@ -386,6 +386,8 @@ def _told(error: Any) -> str:
             return f"unknown key; {near}"
         case "missing":
             return "missing"
+        case "bool_parsing":
+            return "must be true or false"
         case "bool_type" | "int_type" | "float_type" | "string_type":
             return "must be a text, a number, or true or false"
         case _:

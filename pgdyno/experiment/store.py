@@ -241,6 +241,8 @@ def _where_runs_are(reference: str, runs: list[Run]) -> str:
         return "make one with: pgdyno run userlogin, or say where they are with --output"
     if near := difflib.get_close_matches(reference, [run.id for run in runs], n=3):
         return f"did you mean {' or '.join(near)}?"
+    if len(runs) == 1:
+        return f"the only one is {runs[0].id}"
     return f"pgdyno list shows the {len(runs)} there are; the newest is {runs[-1].id}"
 
 

@@ -18,6 +18,8 @@ from pgdyno.reports.terms import DURABILITY_NAMES
 from pgdyno.units import format_count, format_counted, format_duration_s
 
 MARK = "not like for like"
+_HUGE = 0.5
+_NEARLY_ALL = 0.9995
 VERDICT_WORDS = {
     "better": "better",
     "worse": "worse",
@@ -76,15 +78,24 @@ def reasons(finding: Finding) -> Iterator[str]:
     yield _sentence(verdict.reason + more)
     effect = verdict.effect
     unit = "block" if effect.paired else "trial"
-    share = f"{effect.level:.1%}".replace(".0%", "%").replace("%", " %")
+    share = "above 99.9 %" if effect.level > _NEARLY_ALL else f"{100 * effect.level:.3g} %"
     yield (
         f"{format_counted(effect.blocks, unit)}{'' if effect.paired else ' on the smaller side'}, "
         f"interval at {share}: {effect.method}."
     )
     if finding.detectable is not None and math.isfinite(finding.detectable):
-        yield (
-            f"So many find a difference of {percent(finding.detectable)} in 8 of 10 experiments."
-        )
+        yield _reach(finding.detectable, format_counted(effect.blocks, unit))
+
+
+def _reach(detectable: float, trials: str) -> str:
+    """What so many trials find; of noise that hides all but factors, that it does."""
+    if detectable < _HUGE:
+        found = percent(detectable)
+        return f"{trials} of such noise find a difference of {found} in 8 of 10 experiments."
+    return (
+        f"The trials differ so much among themselves that {trials} find only what changes by a "
+        f"factor of {1 + detectable:.2g} or more (in 8 of 10 experiments)."
+    )
 
 
 def refusal(pair: Pair, baseline: str) -> str:

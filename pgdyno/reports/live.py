@@ -22,6 +22,9 @@ from pgdyno.units import format_count, format_duration_ns, format_duration_s, fo
 
 # Without a terminal a line this often is enough to see that it lives.
 _PLAIN_EVERY_S = 5.0
+_BRIEF_EVERY_S = 60.0
+# Of more trials than that, each is told in one line where lines stay.
+_TRIALS_IN_FULL = 6
 _NOTHING_LEFT_S = 0.5
 _ROOMY = 100
 
@@ -55,25 +58,38 @@ def place_text(place: Place) -> str:
 
 
 class Plain:
-    """One line a phase, and one every few seconds of a long one."""
+    """One line a phase, and one every few seconds of a long one.
+
+    In an experiment of many trials: one line a trial, and one every minute of a long phase.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._phase: PhaseName | None = None
         self._said_at_s = 0.0
+        self._brief = False
+        self._last_phase = ""
 
     def trial(self, place: Place) -> None:
         """Say which trial begins, and how long all of it takes."""
+        # A resumed experiment may be near its end: what it is as a whole counts.
+        self._brief = self._brief or place.last is None or place.last > _TRIALS_IN_FULL
+        self._said_at_s, self._last_phase = time.monotonic(), ""
         self._say(place_text(place))
 
     def phase(self, name: PhaseName, note: str) -> None:
-        """Say that a phase begins."""
-        self._phase, self._said_at_s = name, time.monotonic()
-        self._say(f"{spoken(name)}: {note or ABOUT[name]}")
+        """Say that a phase begins, once."""
+        self._phase = name
+        text = f"{spoken(name)}: {note or ABOUT[name]}"
+        if not self._brief and text != self._last_phase:
+            self._said_at_s = time.monotonic()
+            self._say(text)
+        self._last_phase = text
 
     def step(self, step: Step) -> None:
         """Say how far it has come, not more often than every few seconds."""
-        if time.monotonic() - self._said_at_s >= _PLAIN_EVERY_S:
+        every_s = _BRIEF_EVERY_S if self._brief else _PLAIN_EVERY_S
+        if time.monotonic() - self._said_at_s >= every_s:
             self._said_at_s = time.monotonic()
             self._say(f"{self._name()}: {_step_text(step)}")
 

@@ -73,8 +73,10 @@ def judge(
         reason = _equivalent_reason(effect, p_value, matters, differs=differs)
     else:
         kind = "undecided"
-        more = _more_trials(effect, matters, comparisons)
-        reason = _undecided_reason(effect, p_value, matters, more)
+        whatever, as_seen = _more_trials(effect, matters, comparisons)
+        more = as_seen or whatever
+        proviso = ", were the difference as large as it seems" if as_seen else ""
+        reason = _undecided_reason(effect, p_value, matters, more) + proviso
     return Verdict(
         kind=kind, effect=effect, reason=reason, more_trials=more, text=effect_text(effect),
         adjusted_p=p_value,
@@ -135,9 +137,10 @@ def _undecided_reason(effect: Effect, p_value: float, matters: float, more: int 
     )
 
 
-def _more_trials(effect: Effect, matters: float, comparisons: int) -> int | None:
+def _more_trials(effect: Effect, matters: float, comparisons: int) -> tuple[int | None, int | None]:
+    """Trials that decide whatever the truth is, and fewer that do if it is what was seen."""
     if effect.blocks < 2 and effect.sd_log == 0:
-        return None
+        return None, None
     needed = power.blocks_to_decide(
         effect.sd_log,
         matters,
@@ -150,8 +153,9 @@ def _more_trials(effect: Effect, matters: float, comparisons: int) -> int | None
     if seen > matters:
         alpha = 1 - effect.final_level
         shown = power.trials_needed(effect.sd_log, seen, alpha=alpha, comparisons=comparisons)
-        needed = min(needed, shown)
-    return max(1, needed - effect.blocks)
+        if shown < needed:
+            return max(1, needed - effect.blocks), max(1, shown - effect.blocks)
+    return max(1, needed - effect.blocks), None
 
 
 def _digits(half_width: float) -> int:

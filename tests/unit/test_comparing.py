@@ -9,7 +9,9 @@ import pytest
 
 from pgdyno.experiment.comparing import compare
 from pgdyno.experiment.readings import Side
-from pgdyno.model import Response
+from pgdyno.model import Response, Stopping
+from pgdyno.reports.comparison_wording import reasons
+from pgdyno.stats.sequential import planned_looks
 from tests.comparisons import asked, changed, side
 
 pytestmark = pytest.mark.unit
@@ -44,6 +46,20 @@ def test_too_few_trials_are_undecided_with_how_many_more() -> None:
     assert more is not None and more >= 3
     # Each trial of either side took 30 s.
     assert finding.minutes_more == pytest.approx(more * 2 * 30 / 60)
+
+
+def test_looks_widen_the_interval_and_trials_left_count_with_the_last_of_them() -> None:
+    stopping = Stopping(policy="precision", precision=0.001, max_replicates=50)
+    (finding,) = compare(
+        BASE, [near("off", 1010.0, turned=3)], replace(asked(), stopping=stopping)
+    ).findings
+    assert finding.verdict is not None
+    looks = planned_looks(50)
+    assert finding.verdict.effect.level == pytest.approx(looks.level(10))
+    assert finding.verdict.effect.final_level == pytest.approx(looks.level(50))
+    assert 0.95 < looks.level(50) < 0.98 < 0.999 < looks.level(10)
+    (_, interval, *_) = reasons(finding)
+    assert "10 blocks, interval at above 99.9 %" in interval
 
 
 def test_a_direction_turns_the_verdict() -> None:

@@ -17,6 +17,7 @@ from pgdyno.reports.comparison import render_comparison
 from pgdyno.reports.comparison_charts import drift_plot, forest, ticks, values_plot
 from pgdyno.reports.comparison_json import comparison_as_json
 from pgdyno.reports.comparison_page import render_comparison_page
+from pgdyno.reports.comparison_wording import reasons
 from pgdyno.reports.documents import read_run
 from tests.builders import RunOptions, build_experiment
 from tests.comparisons import asked, side
@@ -62,6 +63,17 @@ def test_many_variants_still_fit(width: int) -> None:
     text = printed(compare(side("clients=0", ON), many, asked("clients")), width)
     assert max(map(len, text.splitlines())) <= width
     assert "clients=128" in text
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [(0.01, "6 blocks of such noise find a difference of"),
+     (1.5, "6 blocks find only what changes by a factor of")],
+)  # fmt: skip
+def test_what_so_many_trials_find_is_said_of_any_noise(spread: float, said: str) -> None:
+    other = [1000.0 * (1 + spread) ** turn for turn in (-1, 0.5, -0.2, 1, 0.1, -0.7)]
+    (finding,) = compare(side("a", [1000.0] * 6), [side("b", other)], asked()).findings
+    assert said in " ".join(reasons(finding))
 
 
 def test_hostile_names_move_nothing() -> None:

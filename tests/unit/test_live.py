@@ -7,7 +7,7 @@ import io
 import pytest
 
 from pgdyno.contract import Interval, Series
-from pgdyno.experiment.progress import Step
+from pgdyno.experiment.progress import Place, Step
 from pgdyno.reports.live import Moving, Plain, interval_text, new_live
 
 pytestmark = pytest.mark.unit
@@ -47,6 +47,26 @@ def test_plain_lines_say_phases_at_once_and_steps_seldom() -> None:
     live.notice("no [disk] to watch")
     live.end()
     assert stream.getvalue() == "load: loading data\nnotice: no [disk] to watch\n"
+
+
+def of_experiment(last: int | None) -> list[str]:
+    """What is said of one trial of so many."""
+    stream = io.StringIO()
+    live = Plain(stream)
+    live.trial(Place(number=3, last=last, block=2, variant="off", left_s=95.0))
+    for note in ("", "", "sorting"):
+        live.phase("load", note)
+    live.step(Step(text="rows", share=0.5, left_s=9.0))
+    live.notice("it is dark")
+    return stream.getvalue().splitlines()
+
+
+def test_many_trials_take_a_line_each_where_lines_stay() -> None:
+    assert of_experiment(20) == [
+        "trial 3 of 20, block 2: off; about 1 min 35 s left", "notice: it is dark",
+    ]  # fmt: skip
+    assert of_experiment(None)[1:] == ["notice: it is dark"]
+    assert of_experiment(4)[1:] == ["load: loading data", "load: sorting", "notice: it is dark"]
 
 
 def test_the_moving_line_leaves_a_line_for_every_phase() -> None:

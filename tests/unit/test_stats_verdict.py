@@ -59,6 +59,13 @@ def test_wide_intervals_are_undecided_with_what_would_decide() -> None:
     assert found.kind == "undecided"
     assert found.more_trials is not None
     assert found.reason.endswith(f"about {found.more_trials} more trials of each would decide")
+    # What seems large is shown sooner, if it is as large as it seems.
+    wider = tuple(30 * each for each in NARROW)
+    seen = judge(effect(0.06, noise=wider), direction="higher", matters=0.02)
+    whatever = judge(effect(0.0, noise=wider), direction="higher", matters=0.02)
+    assert seen.kind == whatever.kind == "undecided"
+    assert (seen.more_trials or 0) < (whatever.more_trials or 0)
+    assert seen.reason.endswith("would decide, were the difference as large as it seems")
     # Half the difference that matters needs about four times the blocks.
     finer = judge(effect(0.0, noise=wide), direction="higher", matters=0.01).more_trials
     assert finer is not None
