@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pgdyno.cli.servers import servers
 from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.hosts.local import Local
 from pgdyno.servers import removing
@@ -277,3 +280,23 @@ def test_removing_takes_names_and_logs_along_but_nothing_that_runs(
             sleeper.kill()
     removing.remove(cache, found)
     assert (cache.kept(), cache.names(), list((cache.root / "logs").iterdir())) == ((), {}, [])
+
+
+def test_the_commands_build_list_and_remove(source: Path, cache: Cache) -> None:
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(servers, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
+
+    built = said("build", str(source), "--name", "mine", "--wal-block-size", "16")
+    assert "--pg build:mine is in " in built
+    assert f"on {len(os.sched_getaffinity(0))} CPUs, log: " in built
+    shown = "build:mine (8 kB blocks, 16 kB WAL blocks, from postgresql-17.3)"
+    assert shown in said("list")
+    with pytest.raises(
+        InvalidInput, match="no fetched or built server is called 'yours'"
+    ) as caught:
+        said("remove", "mine", "yours")
+    assert caught.value.hint == f"there are {cache.kept()[0].facts['digest']}, mine"
+    assert said("remove", "mine").startswith("removed ")
+    assert cache.kept() == ()
