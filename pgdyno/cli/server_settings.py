@@ -34,7 +34,6 @@ PRIVATE: Final = {
 
 def server_settings_options(command: F) -> F:
     """How a private server is set, in the order of the help text."""
-    folder = click.Path(file_okay=False, exists=True, path_type=Path)
     options = (
         click.option(
             "--profile",
@@ -64,6 +63,17 @@ def server_settings_options(command: F) -> F:
             help="How the cluster is made: checksums, wal_segment_size, locale, encoding, "
             "locale_provider, icu_locale.",
         ),
+        _folder_options,
+        _limit_options,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _folder_options(command: F) -> F:
+    folder = click.Path(file_okay=False, exists=True, path_type=Path)
+    options = (
         click.option("--wal-folder", type=folder, metavar="DIR", help="WAL in a folder there."),
         click.option(
             "--temporary-folder", type=folder, metavar="DIR", help="Temporary files there."
@@ -81,6 +91,14 @@ def server_settings_options(command: F) -> F:
             is_flag=True,
             help="Measure flushes and the clock before the trial, about 20 s a device.",
         ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _limit_options(command: F) -> F:
+    options = (
         click.option(
             "--cpu-limit",
             type=CPU_TIME,

@@ -16,6 +16,15 @@ OWN_SCHEMA = "pgdyno"
 """Where the lab keeps account of loaded data."""
 _EMPTY_TOAST_BYTES = 65536
 _SET_BY_INITDB = frozenset({"wal_segment_size", "data_checksums", "block_size", "wal_block_size"})
+# Differ on any server that initdb made and that somebody reaches.
+_OF_EVERY_SERVER = frozenset(
+    {
+        *("listen_addresses", "port", "unix_socket_directories", "unix_socket_permissions"),
+        *("lc_messages", "lc_monetary", "lc_numeric", "lc_time", "TimeZone", "log_timezone"),
+        *("DateStyle", "default_text_search_config", "dynamic_shared_memory_type"),
+    }
+)
+_SHOWN_MAX = 40
 _PLACELESS = {"folder": "", "free_bytes": None}
 
 
@@ -104,3 +113,15 @@ def _storage(documents: TrialDocuments) -> tuple[tuple[tuple[str, ...], StorageF
         else:
             found.append((one, [one.folder]))
     return tuple((tuple(folders), storage) for storage, folders in found)
+
+
+def settings_words(documents: TrialDocuments) -> str | None:
+    """Settings that differ from what the server was compiled with, without those of every server.
+
+    None where there are none. Beyond `_SHOWN_MAX` their number; `settings.json` has them all.
+    """
+    chosen = [one for one in inventory(documents).settings if one.name not in _OF_EVERY_SERVER]
+    words = [f"{one.name} = {one.value or repr('')}" for one in chosen[:_SHOWN_MAX]]
+    if len(chosen) > _SHOWN_MAX:
+        words.append(f"and {len(chosen) - _SHOWN_MAX} more in settings.json")
+    return ", ".join(words) or None

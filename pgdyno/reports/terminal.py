@@ -20,6 +20,7 @@ from pgdyno.reports import wording
 from pgdyno.reports.cpu_table import cpu_lines
 from pgdyno.reports.documents import TrialDocuments, read_run
 from pgdyno.reports.figures import mean_milliseconds, milliseconds, rate, visible, wrapped
+from pgdyno.reports.inventory import settings_words
 from pgdyno.reports.json_document import as_json
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.pooling import pooling
@@ -94,6 +95,8 @@ def _what_ran(documents: TrialDocuments) -> list[tuple[str, str]]:
         found.append(("workload", wording.workload_words(documents.variant.workload)))
         found.append(("load", wording.load_words(documents.variant.load, documents.plan)))
     found.append(("server", wording.server_words(documents)))
+    if settings := settings_words(documents):
+        found.append(("settings", visible(settings)))
     found.append((wording.host_label(documents), wording.host_words(documents)))
     return found
 
