@@ -30,7 +30,8 @@ class Circumstances:
 
     `data`: what its loaded data are made of. `load`: how hard and how long, in words. `settings`:
     those of the server that are not at their default. `levels`: of the experiment's factors, as the
-    person wrote them. `build`: what is wrong with the server's build for measuring. `generator_share`: of the load generator's own ceiling, or how busy it was.
+    person wrote them. `build`: what is wrong with the server's build for measuring.
+    `generator_share`: of the load generator's own ceiling, or how busy it was.
     """
 
     tool: Tool = "pgdyno"

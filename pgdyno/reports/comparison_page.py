@@ -104,7 +104,7 @@ def _rows(comparison: Comparison, links: dict[str, str]) -> Iterator[TrialRow]:
 
 
 def _write_trials(documents: RunDocuments) -> dict[str, str]:
-    """Write the trials' own reports, one at a time; where they lie, as seen from the run's folder."""
+    """Write the trials' own reports one by one; where they lie, as seen from the run's folder."""
     links = {}
     for stored in documents.run.trials:
         trial = read_trial(stored, documents.experiment)

@@ -24,7 +24,7 @@ from pgdyno.units import format_count, format_duration_ns, format_duration_s, fo
 _PLAIN_EVERY_S = 5.0
 _BRIEF_EVERY_S = 60.0
 # Of more trials than that, each is told in one line where lines stay.
-_TRIALS_IN_FULL = 6
+_TRIALS_IN_FULL = 8
 _NOTHING_LEFT_S = 0.5
 _ROOMY = 100
 
