@@ -225,6 +225,7 @@ def _debian(package: str, downloads: Path, host: Host) -> Source:
     done = _run(host, words, folder, _GIT_DEADLINE_S)
     found = sorted(folder.glob("*.dsc"))
     if done.status != 0 or not found:
+        shutil.rmtree(folder, ignore_errors=True)
         said = [one for one in done.error.splitlines() if one.startswith("E:")]
         said = said or ["it has no such package with a source"]
         raise PgdynoError(
