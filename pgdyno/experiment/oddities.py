@@ -70,12 +70,12 @@ def _kind(disturbance: str) -> str:
 
 def remarks_on(sides: Sequence[Side], *, interleaved: bool) -> Iterator[str]:
     """What cannot be known from what there is."""
-    for side in sides:
-        if len(side.readings) == 1:
-            yield (
-                f"{side.name} has one trial, and one trial is an anecdote: nothing is known about "
-                "how far a second one would differ"
-            )
+    if single := [side.name for side in sides if len(side.readings) == 1]:
+        have = "has one trial" if len(single) == 1 else "have one trial each"
+        yield (
+            f"{' and '.join(single)} {have}, and one trial is an anecdote: nothing is known about "
+            "how far a second one would differ"
+        )
     yield from _common_disturbances(sides)
     yield from _refused_percentiles(sides)
     unknown = dict.fromkeys(
@@ -125,6 +125,7 @@ def _thin(readings: Sequence[Reading]) -> dict[Metric, list[int]]:
             quantile, count = METRICS[name].quantile, each.committed
             if name.startswith("p99_lag") or quantile is None or not count:
                 continue
-            if tails.refusal(quantile, count) is not None:
+            # Only what was there and was taken away; what its source never had says so itself.
+            if each.absent[name] == tails.refusal(quantile, count):
                 found.setdefault(METRICS[name], []).append(count)
     return found

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,8 @@ def compare_words(
     sides = [_side(words, output, problems) for words in (before, after)]
     if problems:
         raise Problems(problems, hint="RUN, RUN:VARIANT, a trial's folder, or a file")
+    for side in sides:
+        _insist_on_single(side)
     _insist_on_different(*sides)
     one, other = _distinct(*sides)
     runs = {_run_of(each) for each in (*one.readings, *other.readings)}
@@ -94,14 +97,30 @@ def compare_words(
     return compare(one, [other], replace(asked, paired=False))
 
 
+def _insist_on_single(side: Side) -> None:
+    """A trial that is counted twice would agree with itself."""
+    counts = Counter(map(_source, side.readings))
+    twice = [each.label for each in side.readings if counts[_source(each)] > 1]
+    if twice:
+        raise InvalidInput(
+            f"named more than once on one side: {', '.join(dict.fromkeys(twice))}",
+            hint="one trial counts once",
+        )
+
+
 def _insist_on_different(one: Side, other: Side) -> None:
     """A trial on both sides would make them alike by itself."""
-    both = {each.source for each in one.readings} & {each.source for each in other.readings}
+    both = set(map(_source, one.readings)) & set(map(_source, other.readings))
     if both:
-        names = ", ".join(each.label for each in one.readings if each.source in both)
+        names = ", ".join(each.label for each in one.readings if _source(each) in both)
         raise InvalidInput(
             f"on both sides: {names}", hint="a side must not be compared with itself"
         )
+
+
+def _source(reading: Reading) -> Path:
+    """Where a trial came from, however it was named."""
+    return Path(reading.source).absolute()
 
 
 def _run_of(reading: Reading) -> Run | None:

@@ -79,10 +79,13 @@ def reasons(finding: Finding) -> Iterator[str]:
     effect = verdict.effect
     unit = "block" if effect.paired else "trial"
     share = "above 99.9 %" if effect.level > _NEARLY_ALL else f"{100 * effect.level:.3g} %"
-    yield (
-        f"{format_counted(effect.blocks, unit)}{'' if effect.paired else ' on the smaller side'}, "
-        f"interval at {share}: {effect.method}."
+    trials = (
+        f"{format_counted(effect.blocks, unit)}{'' if effect.paired else ' on the smaller side'}"
     )
+    if effect.low > 0:
+        yield f"{trials}, interval at {share}: {effect.method}."
+    else:
+        yield f"{trials}: too few for an interval."
     if finding.detectable is not None and math.isfinite(finding.detectable):
         yield _reach(finding.detectable, format_counted(effect.blocks, unit))
 

@@ -77,6 +77,7 @@ def test_a_metric_and_worse_as_a_failure(output: Path) -> None:
         (("before", "--"), "nothing stands after '--'"),
         (("--", "before"), "nothing stands before '--'"),
         (("before", "--", "before"), "on both sides: before trial 1"),
+        (("before", "before", "--", "after"), "named more than once on one side: before trial 1"),
         (("nobody", "--", "/etc/hostname"), "no run 'nobody'"),
         (("before", "--", "newer"), "has format version 2"),
         (("before", "--", "after:of"), "has no variant 'of'"),
@@ -103,6 +104,8 @@ def test_files_of_pgbench(output: Path) -> None:
     assert result.exit_code == 0
     joined = " ".join(result.stdout.split())
     assert "the files do not say: durability class, host, server settings" in joined
+    assert "p99.9 of response time is not given" not in joined, "pgbench never gives it"
+    assert "too few for an interval" in joined
     mixed = ran(output, "before", "--", str(one))
     assert mixed.exit_code == 3 and "different load generators" in mixed.stdout
 
