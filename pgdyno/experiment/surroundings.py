@@ -14,8 +14,6 @@ from pgdyno.servers.topology import surround
 from pgdyno.units import format_counted
 from pgdyno.workloads.prewarming import prewarm
 
-_CATCH_UP_DEADLINE_S = 600.0
-
 
 @contextmanager
 def surrounded(context: Context, primary: Server) -> Iterator[System]:
@@ -38,7 +36,7 @@ def catch_up(context: Context, system: System) -> None:
     """Wait until every standby has replayed what the load and its preparations wrote."""
     if system.standbys:
         with context.diary.phase("reset", "waiting for the standbys"):
-            await_replay(system.primary, system.standbys, deadline_s=_CATCH_UP_DEADLINE_S)
+            await_replay(system.primary, system.standbys)
 
 
 def prewarm_standbys(context: Context, system: System) -> None:

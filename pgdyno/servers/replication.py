@@ -16,9 +16,11 @@ import psycopg
 from pgdyno.errors import PgdynoError
 from pgdyno.model import StandbyChoice, SystemChoice
 from pgdyno.queries import query_for
+from pgdyno.servers import trouble
 from pgdyno.servers.base import ENGINE, POOLER, PRIMARY, SERVER, Server
 from pgdyno.servers.initdb import SETTINGS_FILE, Account
 from pgdyno.servers.settings import render_settings
+from pgdyno.units import format_bytes
 
 SYNCHRONOUS_NAMES: Final = "synchronous_standby_names"
 _SLOT_PREFIX: Final = "pgdyno_"
@@ -26,6 +28,7 @@ _SENDERS: Final = 10
 """The default of max_wal_senders and max_replication_slots from 10 on."""
 _TAKEN_NAMES: Final = frozenset({SERVER, PRIMARY, POOLER, ENGINE, "observers", "host"})
 _SYNCHRONOUS_DEADLINE_S = 60.0
+_STALLED_S = 60.0
 _POLL_S = 0.02
 
 
@@ -159,23 +162,33 @@ def tablespaces(primary: Server) -> tuple[str, ...]:
     return tuple(str(row[1]) for row in _ask(primary, "tablespaces"))
 
 
-def await_replay(primary: Server, standbys: Mapping[str, Server], *, deadline_s: float) -> None:
+def await_replay(
+    primary: Server, standbys: Mapping[str, Server], *, stalled_s: float = _STALLED_S
+) -> None:
     """Wait until every standby has replayed what the primary has written so far.
 
-    Raises `PgdynoError` naming the standby and its lag when the deadline passes.
+    Raises `PgdynoError` with what a standby's log says when it made no progress for `stalled_s`.
     """
     if not standbys:
         return
     target_bytes = _position(primary, "wal_position")
-    end_s = time.monotonic() + deadline_s
     for role, standby in standbys.items():
-        while (behind_bytes := target_bytes - _position(standby, "replay_position")) > 0:
-            if time.monotonic() >= end_s:
+        reached_bytes, moved_s = -1, time.monotonic()
+        while (now_bytes := _position(standby, "replay_position")) < target_bytes:
+            if now_bytes > reached_bytes:
+                reached_bytes, moved_s = now_bytes, time.monotonic()
+            elif time.monotonic() - moved_s >= stalled_s:
+                behind = format_bytes(target_bytes - now_bytes)
                 raise PgdynoError(
-                    f"{role} is still {behind_bytes} bytes behind after {deadline_s:g} s",
-                    hint=f"its log says why: {standby.log}",
+                    f"{role} replays nothing and is {behind} behind{_last_words(standby)}"
                 )
             time.sleep(_POLL_S)
+
+
+def _last_words(server: Server) -> str:
+    """The last serious line of a server's log, for the end of a message."""
+    _, serious = trouble.read_log(server.log)
+    return f"; its log: {serious[-1]}" if serious else ""
 
 
 def _await_synchronous(primary: Server, names: str) -> None:

@@ -29,8 +29,6 @@ from pgdyno.servers.provision import cluster_choice
 from pgdyno.servers.readable import readable_by
 from pgdyno.servers.standby import BaseBackup
 
-_CATCH_UP_DEADLINE_S = 600.0
-
 
 @contextlib.contextmanager
 def surround(
@@ -80,6 +78,7 @@ def _with_standbys(
             slot = stack.enter_context(replication.slot(primary, standby))
             backup = BaseBackup(
                 program=program,
+                version_num=primary.version_num,
                 conninfo=_replication_conninfo(primary, standby),
                 slot=slot,
                 password=primary.password,
@@ -89,7 +88,7 @@ def _with_standbys(
             system = stack.enter_context(
                 _with_standby(system, standby, replace(chosen, origin=backup), host, ledger)
             )
-        replication.await_replay(primary, system.standbys, deadline_s=_CATCH_UP_DEADLINE_S)
+        replication.await_replay(primary, system.standbys)
         account = Account(host=host, user=user)
         stack.enter_context(replication.synchronous(primary, names, account))
         yield system
