@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,20 +23,24 @@ def earlier_trials(output: Path, variants: Sequence[Variant]) -> dict[str, list[
     wanted = {_what_runs(variant): variant.name for variant in variants if variant.copy_of is None}
     found: dict[str, list[Trial]] = {variant.name: [] for variant in variants}
     for run in itertools.islice(reversed(list_runs(output)), _RUNS_MAX):
-        for what, trial in _trials_of(run):
-            name = wanted.get(what)
-            if name is not None and len(found[name]) < _TRIALS_MAX:
-                found[name].append(trial)
+        open_ones = {what: name for what, name in wanted.items() if len(found[name]) < _TRIALS_MAX}
+        if not open_ones:
+            break
+        for what, trial in _trials_of(run, open_ones):
+            if len(found[open_ones[what]]) < _TRIALS_MAX:
+                found[open_ones[what]].append(trial)
     for variant in variants:
         if variant.copy_of is not None:
             found[variant.name] = found[variant.copy_of]
     return found
 
 
-def _trials_of(run: Run) -> Iterator[tuple[str, Trial]]:
+def _trials_of(run: Run, wanted: Collection[str]) -> Iterator[tuple[str, Trial]]:
+    """What ran, with its trial; of a run that has nothing that is wanted no trial is read."""
     try:
-        variants = {each.name: _what_runs(each) for each in run.experiment.variants}
-        trials = [stored.trial for stored in run.trials]
+        every = {each.name: _what_runs(each) for each in run.experiment.variants}
+        variants = {name: what for name, what in every.items() if what in wanted}
+        trials = [stored.trial for stored in run.trials] if variants else []
     except (PgdynoError, OSError):
         return
     for trial in reversed(trials):
