@@ -14,7 +14,7 @@ use crate::books::{Exchange, RECORDINGS_PER_WORKER, ToWriter};
 use crate::client::rules::{Rules, SessionUse};
 use crate::clock::{anchor, now_ns, seconds_to_ns};
 use crate::destination::Destination;
-use crate::history::{RECORD_BUFFERS, Record, Wanted, buffer};
+use crate::history::{RECORD_BUFFERS, Record, Wanted, WhenFull, buffer};
 use crate::output::{
     Findings, Outlet, ResultFiles, Totals, Writer, WriterSetup, summarize, write_summary,
 };
@@ -198,7 +198,14 @@ fn start_threads(
             let _ = pool.send(Box::new(Recording::new(assignment.statements.shape())));
         }
     }
-    let wanted = Wanted::by(plan);
+    let wanted = Wanted {
+        // What reads pgbench's logs expects every transaction in them.
+        when_full: match assignment.rules {
+            Some(_) => WhenFull::Wait,
+            None => WhenFull::Drop,
+        },
+        ..Wanted::by(plan)
+    };
     let (cleared_records, record_pools): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel()).unzip();
     if wanted.any() {
         for pool in &cleared_records {

@@ -3,7 +3,8 @@
 //! Records gather in a buffer that was made before the start; a full one goes to the writer's thread and a cleared
 //! one takes its place, so that nothing is allocated or formatted between intended start and record. A writer that
 //! lags is given more buffers, up to a limit; beyond it records are dropped and counted, and a history with a gap
-//! ends the measurement as aborted: an audit must never be silent about that.
+//! ends the measurement as aborted: an audit must never be silent about that. A log that must hold everything, as that
+//! of pgbench, waits for the writer instead.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -101,6 +102,16 @@ pub enum Record {
     Transaction(TransactionRecord),
 }
 
+/// What happens to records that the writer has no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// They are dropped and counted: the load must not be held up.
+    #[default]
+    Drop,
+    /// The worker waits.
+    Wait,
+}
+
 /// What a plan wants recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
@@ -108,6 +119,8 @@ pub struct Wanted {
     pub history: bool,
     /// Transactions whose hash is below this; 0: none.
     pub sample_below: u64,
+    /// What a writer that lags costs.
+    pub when_full: WhenFull,
 }
 
 impl Wanted {
@@ -123,6 +136,7 @@ impl Wanted {
                 .transaction_log
                 .as_ref()
                 .map_or(0, |log| share(log.rate)),
+            when_full: WhenFull::Drop,
         }
     }
 
@@ -237,7 +251,7 @@ impl Ledger {
         self.buffer.len() == self.buffer.capacity()
     }
 
-    /// Send what there is, if another buffer can take its place.
+    /// Send what there is, if another buffer can take its place, or as soon as one can.
     pub fn send(&mut self, writer: &Sender<ToWriter>, cleared: &Receiver<Vec<Record>>) {
         if self.buffer.is_empty() {
             return;
@@ -247,6 +261,10 @@ impl Ledger {
             self.made += usize::from(room);
             room.then(buffer)
         });
+        let next = match self.wanted.when_full {
+            WhenFull::Drop => next,
+            WhenFull::Wait => next.or_else(|| cleared.recv().ok()),
+        };
         if let Some(next) = next {
             let records = std::mem::replace(&mut self.buffer, next);
             // A writer that is gone has failed; its error ends the engine.
@@ -288,6 +306,7 @@ mod tests {
             let wanted = Wanted {
                 history: false,
                 sample_below: (rate * 2.0_f64.powi(64)) as u64,
+                ..Wanted::default()
             };
             let mut ledger = Ledger::new(wanted, 3, 0);
             let chosen = (0..10_000).filter(|_| ledger.chosen()).count();
@@ -299,7 +318,7 @@ mod tests {
     fn a_writer_that_never_comes_back_costs_bounded_memory_and_is_told() {
         let wanted = Wanted {
             history: true,
-            sample_below: 0,
+            ..Wanted::default()
         };
         let mut ledger = Ledger::new(wanted, 0, 10);
         let (to_writer, received) = channel();
@@ -325,5 +344,39 @@ mod tests {
         }
         assert_eq!(all as u64, kept + dropped);
         assert!(dropped > 0 && kept <= (MOST_BUFFERS * RECORDS_PER_BUFFER) as u64);
+    }
+
+    #[test]
+    fn a_log_that_must_hold_everything_waits_for_the_writer() {
+        let wanted = Wanted {
+            history: true,
+            when_full: WhenFull::Wait,
+            ..Wanted::default()
+        };
+        let (to_writer, received) = channel();
+        let (give_back, cleared) = channel();
+        let writer = std::thread::spawn(move || {
+            let mut kept = 0;
+            for told in received {
+                let ToWriter::Records(_, mut records) = told else {
+                    panic!("{told:?}")
+                };
+                kept += records.len();
+                records.clear();
+                // The last ones come when nobody wants buffers any more.
+                let _ = give_back.send(records);
+            }
+            kept
+        });
+        let mut ledger = Ledger::new(wanted, 0, 0);
+        let all = 3 * MOST_BUFFERS * RECORDS_PER_BUFFER + 1;
+        for _ in 0..all {
+            if ledger.happened(TRY, TryEvent::Begin, 5) {
+                ledger.send(&to_writer, &cleared);
+            }
+        }
+        assert_eq!(0, ledger.finish(&to_writer).history);
+        drop(to_writer);
+        assert_eq!(all, writer.join().unwrap());
     }
 }

@@ -11,7 +11,7 @@ use super::json::{self, Ending};
 use super::log::Log;
 use super::options::{Length, Options, Switch};
 use super::outlet::{RunOutlet, SharedIntervals};
-use super::preparation::{Tables, prepare};
+use super::preparation::{Tables, prepare, print_versions};
 use super::report::{Reported, Results, write_report};
 use super::results::{self, RunTimes};
 use super::script_errors;
@@ -51,11 +51,12 @@ pub fn run(options: &Options, voice: &Voice) -> Result<u8, Stop> {
         voice.error("could not create connection for setup");
     })?;
     let Arrival { place, mut session } = arrival;
-    let tables = prepare(options, &mut session, &place.database, voice)?;
-    drop(session);
+    print_versions(options.emulation, &session);
     if options.has(Switch::Debug) {
         tell_place(options, &place, voice);
     }
+    let tables = prepare(options, &mut session, &place.database, voice)?;
+    drop(session);
     let plan = plan(options, tables.scale);
     let language = compile(&plan, options, voice)?;
     let log = open_log(options, &language, voice)?;
@@ -137,12 +138,6 @@ fn conclude(
     if message.starts_with("cannot write") {
         voice.error(message);
         return Ok(COULD_NOT);
-    }
-    if summary.transaction_log_dropped > 0 {
-        voice.warning(&format!(
-            "{} transactions are missing in the log: it could not be written fast enough",
-            summary.transaction_log_dropped
-        ));
     }
     let reported = Reported {
         options,

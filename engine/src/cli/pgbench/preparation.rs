@@ -1,4 +1,4 @@
-//! What comes before a run, in one session: the line that names the versions, what the standard tables are, vacuum.
+//! What comes before a run, in one session: the line that names the versions; what the standard tables are, and vacuum.
 
 use super::emulation::Emulation;
 use super::options::{Options, Origin, PartitionMethod, Switch};
@@ -18,7 +18,7 @@ pub struct Tables {
     pub partitions: Option<(PartitionMethod, u64)>,
 }
 
-/// Do all of it.
+/// Look at the tables, and vacuum them.
 ///
 /// # Errors
 /// The tables of a built-in script are not there; it was told.
@@ -28,7 +28,6 @@ pub fn prepare(
     database: &str,
     voice: &Voice,
 ) -> Result<Tables, Stop> {
-    print_versions(options.emulation, session);
     let built_in = options
         .scripts
         .iter()
@@ -46,7 +45,7 @@ pub fn prepare(
 }
 
 /// `pgbench (18.4)`, or `pgbench (18.4, server 16.14)` where the versions differ.
-fn print_versions(emulation: Emulation, session: &Session) {
+pub fn print_versions(emulation: Emulation, session: &Session) {
     println!("{}", versions(emulation, session.server_version.as_deref()));
 }
 
