@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pgdyno.model import HostFacts, StorageFacts
+from pgdyno.servers.binaries import Installation
 from pgdyno.servers.machine import Machine, doctor_facts
+from pgdyno.servers.poolers.fitness import Fit
+from pgdyno.servers.poolers.judging import Judged
 from pgdyno.units import format_bytes, format_share
 
 Verdict = Literal["fine", "consider", "problem", "fact", "unknown"]
 Section = Literal["machine", "kernel", "limits", "storage", "postgresql", "system"]
 
 _SLOW_CLOCKS: Final = frozenset({"hpet", "acpi_pm", "jiffies", "pit"})
+_SLOW_READ_NS: Final = 200
 _BUSY_SHARE: Final = 0.1
 _STEAL_SHARE: Final = 0.01
 
@@ -132,6 +136,48 @@ def judge_storage(storage: Sequence[StorageFacts]) -> Iterator[Finding]:
         yield Finding(
             section="storage", name=each.folder, value=value, verdict=verdict, advice=advice
         )
+
+
+def judge_clock(read_ns: float | None) -> Iterator[Finding]:
+    """The time of one reading of the clock, where it was measured."""
+    if read_ns is None:
+        return
+    slow = read_ns > _SLOW_READ_NS
+    yield Finding(
+        section="storage",
+        name="clock",
+        value=f"{read_ns:.0f} ns a reading",
+        verdict="consider" if slow else "fine",
+        advice="EXPLAIN ANALYZE and track_io_timing read it all the time" if slow else None,
+    )
+
+
+def judge_installations(found: Sequence[Installation]) -> Iterator[Finding]:
+    """What `--pg` can choose."""
+    for one in found:
+        yield Finding(
+            section="postgresql",
+            name=one.version,
+            value=f"{one.origin}, {one.bin_dir}",
+            verdict="fact" if one.problem is None else "consider",
+            advice=one.problem,
+        )
+    if not found:
+        advice = "install one, or fetch one: pgdyno servers fetch 18"
+        yield Finding(
+            section="postgresql", name="none", value="was found", verdict="consider", advice=advice
+        )
+
+
+def judge_pooler(judged: Judged, fitted: Fit) -> Iterator[Finding]:
+    """What a pooler lets through of a load."""
+    value = f"{judged.capacity.kind} {judged.capacity.version}"
+    if not fitted.problems:
+        yield Finding(section="system", name="pooler", value=value, verdict="fine")
+    for line in fitted.problems:
+        yield Finding(section="system", name="pooler", value=value, verdict="problem", advice=line)
+    for line in (*judged.notices, *fitted.notices):
+        yield Finding(section="system", name="pooler", value=value, verdict="consider", advice=line)
 
 
 def _storage_verdict(each: StorageFacts) -> tuple[Verdict, str | None]:

@@ -100,6 +100,12 @@ def roles(choice: SystemChoice, engine: tuple[int, ...]) -> dict[str, tuple[int,
     return found
 
 
+def server_roles(choice: SystemChoice) -> tuple[str, ...]:
+    """The roles of the servers, the one that takes the writes first."""
+    primary = PRIMARY if choice.standbys else SERVER
+    return (primary, *(standby.name for standby in choice.standbys))
+
+
 def describe_private(choice: SystemChoice, installation: Installation, host: Host) -> SystemFacts:
     """What a private server would be, asked of its program."""
     problems: list[str] = []
