@@ -133,6 +133,21 @@ def test_missing_time_is_a_gap_with_what_is_known_about_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("clients", "per_10_s", "response_us", "active"),
+    [(300, 144_460, 10_293, 148.7), (400, 143_580, 6_795, 97.6), (300, 232_819, 12_758, 297.0)],
+)
+def test_clients_that_a_pooler_keeps_waiting_are_missing(
+    clients: int, per_10_s: int, response_us: int, active: float
+) -> None:
+    # Published runs: two through a pgpool of 150 processes, the third straight to the server.
+    measured = summary(committed=per_10_s, service_ns=response_us * 1000, connected=clients)
+    found = check(measured, ClosedLoop(), ())
+    assert found is not None
+    assert found.accounted == pytest.approx(active, abs=0.05)
+    assert found.relevant is (active < clients / 2)
+
+
 def test_open_loop_takes_the_concurrency_it_saw() -> None:
     intervals = [in_flight(90, "warmup"), in_flight(1), in_flight(3)]
     assert in_flight_counts(intervals) == [1, 3]

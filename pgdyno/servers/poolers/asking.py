@@ -137,11 +137,15 @@ class _Session:
 
     def show(self, command: bytes) -> list[dict[str, Any]]:
         try:
-            return self._connection.execute(command).fetchall()
+            cursor = self._connection.execute(command)
+            rows = cursor.fetchall()
+            # pgpool 4.3 answers some commands twice, the first time without rows.
+            while cursor.nextset():
+                rows = cursor.fetchall()
         except psycopg.Error as error:
-            raise PgdynoError(
-                f"{self._pooler.kind} does not answer: {_first_line(error)}"
-            ) from error
+            said = _first_line(error)
+            raise PgdynoError(f"{self._pooler.kind} does not answer: {said}") from error
+        return rows
 
     def close(self) -> None:
         self._connection.close()
