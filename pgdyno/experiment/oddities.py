@@ -14,6 +14,7 @@ from pgdyno.experiment.responses import METRICS, Metric, metric
 from pgdyno.model import Response
 from pgdyno.stats import tails
 from pgdyno.stats.outliers import find_outliers
+from pgdyno.units import format_counted
 
 _COMMON: Final = {
     "stolen": "the hypervisor took CPU time",
@@ -108,18 +109,21 @@ def _common_disturbances(sides: Sequence[Side]) -> Iterator[str]:
 def _refused_percentiles(sides: Sequence[Side]) -> Iterator[str]:
     """Percentiles that too few transactions carry, each with how many trials lack it."""
     readings = [each for side in sides for each in side.readings]
-    for thin, transactions in _thin(readings).items():
-        quantile = thin.quantile or 0.0
-        reason = tails.refusal(quantile, min(transactions))
-        yield (
-            f"{thin.words} is not given for {len(transactions)} of {len(readings)} trials: "
-            f"{reason} in the least"
-        )
+    thin = _thin(readings)
+    if not thin:
+        return
+    lacking = ", ".join(f"p{100 * each:g} in {len(thin[each])}" for each in sorted(thin))
+    least = min(min(transactions) for transactions in thin.values())
+    yield (
+        f"percentiles beyond which fewer than {tails.BEYOND_NEEDED} transactions lie: {lacking} of "
+        f"{format_counted(len(readings), 'trial')}; the shortest had "
+        f"{format_counted(least, 'transaction')}"
+    )
 
 
-def _thin(readings: Sequence[Reading]) -> dict[Metric, list[int]]:
-    """Percentile → transactions of each trial in which too few lie beyond it."""
-    found: dict[Metric, list[int]] = {}
+def _thin(readings: Sequence[Reading]) -> dict[float, list[int]]:
+    """Quantile → transactions of each trial in which too few lie beyond it."""
+    found: dict[float, list[int]] = {}
     for each in readings:
         for name in each.absent:
             quantile, count = METRICS[name].quantile, each.committed
@@ -127,5 +131,5 @@ def _thin(readings: Sequence[Reading]) -> dict[Metric, list[int]]:
                 continue
             # Only what was there and was taken away; what its source never had says so itself.
             if each.absent[name] == tails.refusal(quantile, count):
-                found.setdefault(METRICS[name], []).append(count)
+                found.setdefault(quantile, []).append(count)
     return found
