@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,27 +15,26 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pgdyno.experiment.store import Run, find_run
-from pgdyno.model import Trial
+from pgdyno.experiment.store import find_run
 from pgdyno.servers import orphans
 from pgdyno.servers.processes import ProcessIdentity
 from pgdyno.servers.trial_database import own_name
 from tests.pg.commands import Place, finish
+from tests.pg.experiments import (
+    ONCE,
+    PAIR,
+    SHORT,
+    TWICE,
+    kill_and_resume,
+    run_short,
+    trials_of,
+    write,
+)
 
 pytestmark = pytest.mark.pg
 
 # The rows in a fixed order, so that equal data give an equal line.
 CHECKSUM = "select md5(string_agg(a::text, ',' order by aid)) from pgbench_accounts as a"
-SHORT = """\
-workload = "tpcb"
-param = { scale = 1 }
-time = "1s"
-warmup = "0s"
-responses = []
-"""
-ONCE = SHORT + "replicates = 1\nclients = 2\n"
-TWICE = SHORT + "replicates = 2\n"
-PAIR = "[factors]\nclients = [1, 2]\n"
 
 
 @pytest.fixture
@@ -62,31 +60,15 @@ def sharing_place() -> Iterator[Place]:
             subprocess.run(["umount", "--lazy", mounted], check=True, timeout=30)
 
 
-def write(place: Place, text: str) -> str:
-    """An experiment file in the place."""
-    file = place.folder / "experiment.toml"
-    file.write_text(text)
-    return str(file)
-
-
-def trials_of(run: Run) -> list[Trial]:
-    return [stored.trial for stored in run.trials]
-
-
-def run_short(place: Place, text: str) -> list[Trial]:
-    """Run an experiment to its end; its trials."""
-    ended = place.pgdyno("experiment", "run", write(place, text), "--no-report")
-    assert ended.status == 0, ended.error
-    assert "Traceback" not in ended.error
-    return trials_of(find_run("last", place.runs))
-
-
-def test_every_way_gives_the_same_data(place: Place) -> None:
-    sums = place.folder / "sums"
-    before = f'before = "psql -Atc \\"{CHECKSUM}\\" >> {sums}"\n'
+def test_every_way_gives_the_same_data_and_each_variant_its_own_settings(place: Place) -> None:
+    sums, shown = place.folder / "sums", place.folder / "shown"
+    before = (
+        f'before = "psql -Atc \\"{CHECKSUM}\\" >> {sums}; '
+        f"psql -Atc 'show shared_buffers' >> {shown}\"\n"
+    )
+    factors = '[factors]\n"set:shared_buffers" = ["16MB", "32MB"]\n'
     for method in ("copy", "template"):
-        text = ONCE + before + f'reset = "{method}"\n[factors]\n"set:work_mem" = ["1MB", "2MB"]\n'
-        first, second = run_short(place, text)
+        first, second = run_short(place, ONCE + before + f'reset = "{method}"\n' + factors)
         for trial in (first, second):
             assert trial.outcome == "completed"
             assert trial.reset is not None and trial.reset.method == method
@@ -98,13 +80,8 @@ def test_every_way_gives_the_same_data(place: Place) -> None:
         assert first.state == second.state is not None
     lines = sums.read_text().split()
     assert len(lines) == 4 and len(set(lines)) == 1
-    # A variant that needs a restart gets one; the other settings hold for their own variant only.
-    shown = f"before = \"psql -Atc 'show shared_buffers' >> {place.folder}/shown\"\n"
-    run_short(
-        place,
-        ONCE + shown + 'reset = "template"\n[factors]\n"set:shared_buffers" = ["16MB", "32MB"]\n',
-    )
-    assert sorted((place.folder / "shown").read_text().split()) == ["16MB", "32MB"]
+    # A variant that needs a restart gets one; a setting holds for its own variant only.
+    assert sorted(shown.read_text().split()) == ["16MB", "16MB", "32MB", "32MB"]
 
 
 def test_clones_where_files_can_share_blocks(sharing_place: Place) -> None:
@@ -128,64 +105,17 @@ def test_clones_are_refused_where_files_cannot_share_blocks(place: Place) -> Non
     assert list(place.runs.glob("*")) == []
 
 
-def kill_at(place: Place, moment: tuple[str, int], *words: str) -> None:
-    """Start a command and kill it, as -9 does, when a line begins so for the nth time."""
-    beginning, times = moment
-    process = place.start(*words)
-    guard = threading.Timer(60, process.kill)
-    guard.start()
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        times -= line.startswith(beginning)
-        if times == 0:
-            os.kill(process.pid, signal.SIGKILL)
-            break
-    guard.cancel()
-    process.communicate(timeout=20)
-    assert times == 0, f"'{beginning}' was not said often enough: {said}"
-
-
-@pytest.mark.timeout(400)
-def test_killed_at_five_moments_it_resumes(place: Place) -> None:
-    text = TWICE + 'reset = "copy"\n' + PAIR
-    kill_at(place, ("load:", 1), "experiment", "run", write(place, text))
-    resume = ("experiment", "resume", "last", "--no-report")
-    kept: dict[int, str] = {}
-    moments = (
-        ("reset: bringing", 1),  # The first copy is being made.
-        ("measure:", 2),  # One trial has been completed; this is the second.
-        ("check: checking the data after", 1),
-        ("reset: stopping the server\n", 1),
-    )
-    for moment in moments:
-        kill_at(place, moment, *resume)
-        run = find_run("last", place.runs)
-        documents = {
-            stored.trial.number: (stored.folder / "trial.json").read_text()
-            for stored in run.trials
-            if stored.trial.outcome == "completed"
-        }
-        assert kept.items() <= documents.items(), "a trial that had ended was touched"
-        kept = documents
-    ended = place.pgdyno(*resume)
-    assert ended.status == 0, ended.error
-    assert "was cleaned up" in ended.error
-    trials = trials_of(find_run("last", place.runs))
-    completed = [trial for trial in trials if trial.outcome == "completed"]
-    places = {(trial.block, trial.variant) for trial in completed}
-    assert len(completed) == len(places) == 4
-    others = [trial for trial in trials if trial not in completed]
-    assert {trial.outcome for trial in others} == {"interrupted"}
-    assert all("broken off" in (trial.reason or "") for trial in others)
-    assert len(others) == 4, "a trial that was only to stop its server had ended"
-    again = place.pgdyno(*resume)
-    assert again.status == 0 and len(trials_of(find_run("last", place.runs))) == len(trials)
+def test_killed_within_a_reset_and_a_measurement_it_resumes(place: Place) -> None:
+    # The five moments are in tests/slow.
+    moments = (("reset: bringing", 1), ("measure:", 2))
+    trials = kill_and_resume(place, ONCE + 'reset = "copy"\n' + PAIR, moments)
+    assert [trial.outcome for trial in trials] == [
+        "interrupted", "completed", "interrupted", "completed",
+    ]  # fmt: skip
 
 
 def test_ctrl_c_keeps_what_has_ended(place: Place) -> None:
-    text = TWICE.replace('"1s"', '"2s"') + PAIR
+    text = TWICE.replace("500ms", "2s") + PAIR
     process = place.start("experiment", "run", write(place, text), "--no-report")
     assert process.stderr is not None
     measured = 0
@@ -252,10 +182,8 @@ def test_a_kept_data_folder_stays_as_it_was_loaded(place: Place) -> None:
     data = place.folder / "kept"
     text = SHORT + f'replicates = 1\ndata = "{data}"\nreset = "copy"\n' + PAIR
     first = run_short(place, text)
-    again = run_short(place, text)
-    assert [trial.load.reused for trial in first + again if trial.load] == [
-        False, True, True, True,
-    ]  # fmt: skip
+    again = run_short(place, text.replace("[1, 2]", "[1]"))
+    assert [trial.load.reused for trial in first + again if trial.load] == [False, True, True]
     assert {trial.outcome for trial in first + again} == {"completed"}
     assert (data / "PG_VERSION").exists() and list(data.glob("pgdyno-*")) == []
     shutil.rmtree(data)
