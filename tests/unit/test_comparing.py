@@ -57,7 +57,8 @@ def test_looks_widen_the_interval_and_trials_left_count_with_the_last_of_them() 
     looks = planned_looks(50)
     assert finding.verdict.effect.level == pytest.approx(looks.level(10))
     assert finding.verdict.effect.final_level == pytest.approx(looks.level(50))
-    assert 0.95 < looks.level(50) < 0.98 < 0.999 < looks.level(10)
+    assert 0.95 < looks.level(50) < 0.98
+    assert looks.level(10) > 0.999
     (_, interval, *_) = reasons(finding)
     assert "10 blocks, interval at above 99.9 %" in interval
 
@@ -116,7 +117,7 @@ def test_a_percentile_that_too_few_transactions_carry_is_refused() -> None:
     assert "needs 10000 transactions" in (found.findings[0].why_not or "")
     assert "p99_us" in found.baseline.readings[0].values
     (said,) = (each for each in found.remarks if "percentiles" in each)
-    assert said.startswith("percentiles beyond which fewer than 10 transactions lie: p99.9 in 12 of")
+    assert said.startswith("percentiles beyond which fewer than 10 transactions lie: p99.9 in 12 ")
 
 
 def test_a_value_of_zero_has_no_ratio() -> None:
