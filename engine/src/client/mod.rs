@@ -11,6 +11,7 @@ pub mod rules;
 mod running;
 #[cfg(test)]
 mod tests;
+mod transactions;
 mod trouble;
 
 pub use context::{ClientLimits, Context};
