@@ -51,6 +51,12 @@ class Staging:
         self._keys: dict[str, Key] = {}
         if len(experiment.variants) > 1:
             self._keys = state_keys(experiment.variants, workloads, host, notice)
+            if experiment.reset in ("template", "none"):
+                # A server that keeps running keeps its limits.
+                self._keys = {
+                    each.name: (*self._keys[each.name], each.system.limits.model_dump_json())
+                    for each in experiment.variants
+                }
             self._refuse_mixed_folders()
         self._pooling = judge_poolers(experiment, workloads, host)
         self._states: dict[Key, State] = {}
@@ -148,9 +154,7 @@ def state_keys(
     keys = {}
     for variant in variants:
         system, workload = variant.system, workloads[variant.name]
-        asked = system.model_dump_json(
-            include={"pg", "dsn", "settings", "standbys", "pooler", "quorum"}
-        )
+        asked = system.model_dump_json(exclude={"data", "tcp"})
         if asked not in builds:
             try:
                 builds[asked] = _build(system, host, notice)
@@ -162,8 +166,8 @@ def state_keys(
             system.data or "",
             # A server that keeps running cannot change where it listens.
             f"{system.tcp} {system.port}",
-            # What it was made with, where its files lie, what it may use: fixed at its start.
-            system.model_dump_json(include={"initdb", "storage", "limits"}),
+            # What it was made with and where its files lie.
+            system.model_dump_json(include={"initdb", "storage"}),
             _data_digest(workload),
             *workload.extensions,
         )

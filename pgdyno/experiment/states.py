@@ -28,7 +28,14 @@ from pgdyno.experiment.inspecting import describe, refuse_unfit
 from pgdyno.experiment.preparing import load_data
 from pgdyno.experiment.resetting import Choice, choose_for_dsn
 from pgdyno.hosts.base import Host
-from pgdyno.model import LoadReport, ResetMethod, ResetReport, StateIdentity, SystemChoice
+from pgdyno.model import (
+    Limits,
+    LoadReport,
+    ResetMethod,
+    ResetReport,
+    StateIdentity,
+    SystemChoice,
+)
 from pgdyno.servers import preflight, processes
 from pgdyno.servers.base import Server
 from pgdyno.servers.cluster import Cluster, Origin
@@ -153,7 +160,12 @@ class Copies:
     def _load(self, context: Context) -> None:
         """Make the cluster, load it, and stop it so that its files are whole."""
         system = context.variant.system.model_copy(
-            update={"settings": dict(self._settings), "tcp": False, "port": None}
+            update={
+                "settings": dict(self._settings),
+                "tcp": False,
+                "port": None,
+                "limits": Limits(),
+            }
         )
         diary, host = context.diary, context.host
         diary.begin("provision", "starting the server that loads the data")
