@@ -13,6 +13,7 @@ from pgdyno.contract import Noun
 from pgdyno.experiment.definition import ExperimentFile
 from pgdyno.experiment.factor_words import WORDS
 from pgdyno.experiment.responses import METRICS
+from pgdyno.experiment.system_file import SystemFile
 from pgdyno.observers.tables import with_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,7 @@ SCHEMAS: dict[str, type[Noun]] = {
     "sizes": model.Sizes,
     "environment": model.Environment,
     "experiment_file": ExperimentFile,
+    "system_file": SystemFile,
 }
 
 WORDS_MARKS = ("<!-- words: made by `make docs` -->", "<!-- end of words -->")

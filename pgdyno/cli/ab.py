@@ -26,12 +26,13 @@ from pgdyno.experiment.criteria import (
 )
 from pgdyno.experiment.design import Design, Occasion, experiment_of, host_names, name_of
 from pgdyno.experiment.earlier import earlier_trials
-from pgdyno.experiment.factors import conflicts, parse_assignment, with_level
+from pgdyno.experiment.factors import conflicts, in_order, parse_assignment
 from pgdyno.experiment.grouping import Grouping
 from pgdyno.experiment.likeness import likeness
 from pgdyno.experiment.planning import needed_blocks, refusals, trial_time
 from pgdyno.experiment.runner import check_experiment
 from pgdyno.experiment.store import new_id
+from pgdyno.experiment.system_file import with_word
 from pgdyno.expressions import Value
 from pgdyno.hosts.local import Local
 from pgdyno.model import Experiment, Factor, Response, Stopping, Variant
@@ -193,9 +194,8 @@ class _Sided:
 def _variant(plain: Variant, levels: dict[str, str], names: Mapping[str, Value]) -> _Sided:
     """The variant of one side, its workload's parameters written out again."""
     variant = plain
-    # Clients first: other levels may be expressions that use them.
-    for name in sorted(levels, key=lambda word: word != "clients"):
-        variant = with_level(variant, name, levels[name], names)
+    for name in in_order(levels):
+        variant = with_word(variant, name, levels[name], names, folder=Path())
     name = name_of(levels) if levels else _AS_GIVEN
     if problems := conflicts(variant):
         raise InvalidInput(f"{name}: {problems[0]}")

@@ -15,6 +15,7 @@ from pgdyno.cli.options import F
 from pgdyno.cli.server_settings import PRIVATE, server_settings_of, server_settings_options
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment import levels, system_levels
+from pgdyno.experiment.system_file import read_system_file
 from pgdyno.model import PoolerChoice, StandbyChoice, SystemChoice
 from pgdyno.servers.remote import take_password
 
@@ -87,6 +88,12 @@ def system_options(command: F) -> F:
     """The system under test, in the order of the help text."""
     options = (
         click.option(
+            "--system",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            metavar="FILE",
+            help="The system as a TOML file; options beside it come on top.",
+        ),
+        click.option(
             "--pg",
             metavar="VERSION|build:NAME|git:REF|PATH",
             help="PostgreSQL to start; default: the newest. A missing version is fetched.",
@@ -136,7 +143,7 @@ def system_of(options: dict[str, Any]) -> SystemChoice:
         raise InvalidInput("--port needs --tcp", hint="without it there is only a socket")
     data = options["data"]
     standbys, quorum = options["standbys"] or ((), None)
-    return SystemChoice(
+    given = SystemChoice(
         pg=options["pg"],
         **server_settings_of(options),
         data=str(data.absolute()) if data else None,
@@ -147,3 +154,27 @@ def system_of(options: dict[str, Any]) -> SystemChoice:
         quorum=quorum,
         pooler=options["pooler"],
     )
+    if options["system"] is None:
+        return given
+    written = read_system_file(options["system"])
+    for line in written.notices:
+        click.echo(f"pgdyno: {line}", err=True)
+    return _on_top(written.system, given)
+
+
+def engine_cpus_of(options: dict[str, Any]) -> tuple[int, ...]:
+    """CPUs of the load generator: those given, else those of the system's file; empty: any."""
+    if options["engine_cpus"] or options["system"] is None:
+        return options["engine_cpus"] or ()
+    return read_system_file(options["system"]).engine_cpus
+
+
+def _on_top(written: SystemChoice, given: SystemChoice) -> SystemChoice:
+    """A file's system with what was given beside it."""
+    usual = SystemChoice()
+    changed = {
+        name: getattr(given, name)
+        for name in SystemChoice.model_fields
+        if getattr(given, name) != getattr(usual, name)
+    }
+    return written.model_copy(update={**changed, "settings": written.settings | given.settings})

@@ -21,7 +21,7 @@ from pgdyno.cli.options import (
     generator_options,
     param_option,
 )
-from pgdyno.cli.system_options import Cpus, system_of, system_options
+from pgdyno.cli.system_options import Cpus, engine_cpus_of, system_of, system_options
 from pgdyno.errors import InvalidInput
 from pgdyno.model import LoadChoice, Variant, WorkloadChoice
 from pgdyno.workloads import catalog
@@ -133,7 +133,7 @@ def _load(options: dict[str, Any]) -> LoadChoice:
     return LoadChoice(
         clients=options["clients"],
         threads=options["threads"],
-        cpus=options["engine_cpus"] or (),
+        cpus=engine_cpus_of(options),
         protocol=options["protocol"],
         warmup_s=options["warmup"][0],
         steady_warmup=options["warmup"][1],

@@ -8,11 +8,8 @@ combinations. `docs/experiments.md` describes it for people. What the words mean
 
 from __future__ import annotations
 
-import itertools
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -33,6 +30,7 @@ from pgdyno.experiment.factors import FAMILIES, check_word
 from pgdyno.experiment.levels import Level, text_of
 from pgdyno.experiment.responses import METRICS
 from pgdyno.experiment.toml_lines import KeyPath, key_lines
+from pgdyno.experiment.toml_shape import line_of, not_toml, place_of, spelled, without
 from pgdyno.model import ResetMethod
 
 HINT: Final = "docs/experiments.md describes the file"
@@ -211,15 +209,15 @@ def read_definition(path: Path) -> Definition:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Problems([_not_toml(path, text, str(error))]) from None
+        raise Problems([not_toml(path, text, str(error))]) from None
     problems = list(_unknown_words(raw))
-    raw = _without(raw, [where for where, _ in problems])
+    raw = without(raw, [where for where, _ in problems])
     try:
         file = ExperimentFile.model_validate(raw)
     except ValidationError as error:
-        wrong = [(_place(each["loc"]), _told(each)) for each in error.errors()]
-        problems += [(where, f"{_spelled(where)}{said}") for where, said in wrong]
-        raw = _without(raw, [where for where, _ in wrong])
+        wrong = [(place_of(each["loc"]), _told(each)) for each in error.errors()]
+        problems += [(where, f"{spelled(where)}{said}") for where, said in wrong]
+        raw = without(raw, [where for where, _ in wrong])
         file = ExperimentFile.model_validate(raw)
     return Definition(
         path=path, file=file, raw=raw, lines=key_lines(text), problems=tuple(problems)
@@ -239,14 +237,6 @@ def flat_words(
             yield from _flat_family(name, value, where)
         elif keep(name):
             yield name, Given(level=value, path=where)
-
-
-def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
-    """The line of a key; of the nearest table around it where the key is not there."""
-    for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return lines[path[:length]]
-    return 1
 
 
 def _flat_family(
@@ -271,14 +261,6 @@ def _text_of(path: Path) -> str:
             f"{path} cannot be read: {(error.strerror or '').lower()}",
             hint="give the experiment's TOML file",
         ) from None
-
-
-def _not_toml(path: Path, text: str, said: str) -> str:
-    """A decoder's message with its place in front, as in every other problem."""
-    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", said)
-    message = match[1] if match else said
-    line = (match and match[2]) or len(text.rstrip().splitlines())
-    return f"{path}:{line}: {message[:1].lower()}{message[1:]}"
 
 
 def _unknown_words(raw: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
@@ -333,49 +315,6 @@ def _wrong_factors(factors: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             elif level in levels[:number]:
                 said = f"factor '{name}' has the level {text_of(level)} twice"
                 yield (*given.path, number), said
-
-
-def _place(loc: tuple[str | int, ...]) -> KeyPath:
-    """Where a problem of pydantic's is; types of a union are no keys."""
-    types = ("bool", "int", "float", "str")
-    return tuple(each for each in loc if each not in types and not str(each).startswith("dict["))
-
-
-def _without(raw: Mapping[str, Any], places: Sequence[KeyPath]) -> dict[str, Any]:
-    """A copy without what is wrong at these places, so that the rest can be looked at as well.
-
-    Of `variants` only the wrong key goes, and a wrong element becomes an empty table: its
-    neighbours keep their numbers, and with them their lines.
-    """
-    copy = deepcopy(dict(raw))
-    for place in places:
-        *above, last = place if place[0] == "variants" else _whole_key(place)
-        table: Any = copy
-        for key in above:
-            table = table[key] if _holds(table, key) else None
-        if not _holds(table, last):
-            continue
-        if isinstance(table, dict):
-            del table[last]
-        else:
-            table[last] = {}
-    return copy
-
-
-def _whole_key(place: KeyPath) -> KeyPath:
-    """A place up to where its first array begins."""
-    return tuple(itertools.takewhile(lambda part: isinstance(part, str), place))
-
-
-def _holds(table: Any, key: str | int) -> bool:
-    if isinstance(table, dict):
-        return key in table
-    return isinstance(table, list) and isinstance(key, int) and key < len(table)
-
-
-def _spelled(loc: KeyPath) -> str:
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-    return f"{key.lstrip('.')}: " if key else ""
 
 
 def _told(error: Any) -> str:

@@ -17,9 +17,10 @@ from typing import Final
 from pgdyno.errors import InvalidInput, PgdynoError, nearest_hint
 from pgdyno.experiment.criteria import responses_of, stopping_of
 from pgdyno.experiment.definition import Definition, Given, flat_words
-from pgdyno.experiment.factors import conflicts, short_name, with_level
+from pgdyno.experiment.factors import conflicts, in_order, short_name
 from pgdyno.experiment.levels import Level, number_of, text_of
 from pgdyno.experiment.likeness import likeness
+from pgdyno.experiment.system_file import with_word
 from pgdyno.experiment.toml_lines import KeyPath
 from pgdyno.expressions import ExpressionError, Value
 from pgdyno.model import (
@@ -233,8 +234,7 @@ class _Work:
                 "levels": {name: text_of(g.level) for name, g in combination.words.items()},
             }
         )
-        # Clients first: other levels may be expressions that use them.
-        for name in sorted(words, key=lambda word: word != "clients"):
+        for name in in_order(words):
             variant = self._with(variant, name, words[name])
         if variant.system.dsn is not None:
             self._check_dsn(variant.system.dsn, words["dsn"].path)
@@ -300,9 +300,10 @@ class _Work:
 
     def _with(self, variant: Variant, name: str, given: Given) -> Variant:
         try:
-            return with_level(variant, name, given.level, self.names)
+            folder = self.definition.path.parent
+            return with_word(variant, name, given.level, self.names, folder=folder)
         except PgdynoError as error:
-            self.problems.append((given.path, _one_line(error)))
+            self.problems += [(given.path, line) for line in _lines(error)]
             return variant
 
     def _check_dsn(self, dsn: str, place: KeyPath) -> None:

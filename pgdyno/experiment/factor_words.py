@@ -111,11 +111,27 @@ _WORKLOAD, _SYSTEM, _LOAD, _VARIANT = (
 )
 _LIMIT_S = levels.seconds_above_zero
 
+
+def _system(level: Level, _names: Names) -> dict[str, Any]:
+    """A file cannot be read here: whoever may read one takes `system_file.with_word`."""
+    raise InvalidInput(f"'{levels.text(level)}' is a file", hint="a system file is read elsewhere")
+
+
+def _profile(level: Level, _names: Names) -> dict[str, Any]:
+    """What is in a profile is not known here: `system_file.with_word` knows."""
+    raise InvalidInput(f"'{levels.text(level)}' is a profile", hint="a profile is read elsewhere")
+
+
 WORDS: Final[Mapping[str, Word]] = {
     "workload": _WORKLOAD(
         read=_field("name", _text),
         about="a name of `pgdyno workloads`, a folder or a .sql file",
         example='"tpcb"',
+    ),
+    "system": _SYSTEM(
+        read=_system,
+        about="the system as a file, beside this one; other words come on top",
+        example='"pair.toml"',
     ),
     "pg": _SYSTEM(
         read=_field("pg", lambda level, _: str(level)),
@@ -150,6 +166,11 @@ WORDS: Final[Mapping[str, Word]] = {
         read=_field("pooler", lambda level, _: system_levels.pooler(level)),
         about="what stands in front of the private server: none, pgpool, pgbouncer or haproxy",
         example='"pgbouncer transaction"',
+    ),
+    "profile": _SYSTEM(
+        read=_profile,
+        about="a published configuration (docs/servers.md); single settings win over it",
+        example='"osc-2014"',
     ),
     "checksums": _SYSTEM(
         read=_inside("initdb", "checksums", _truth),

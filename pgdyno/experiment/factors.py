@@ -16,7 +16,7 @@ the host may stand (`2 * cpus`); inside a setting it stands in braces (`{memory_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -47,6 +47,12 @@ def parse_assignment(text: str) -> tuple[str, str]:
         )
     check_word(name.strip())
     return name.strip(), level.strip()
+
+
+def in_order(words: Iterable[str]) -> list[str]:
+    """The order to set words in: a system before its parts, clients before what is told by them."""
+    first = ("system", "clients")
+    return sorted(words, key=lambda word: (*first, word).index(word))
 
 
 def check_word(name: str) -> None:
