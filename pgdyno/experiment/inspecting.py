@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from pgdyno.errors import Problems
 from pgdyno.experiment.context import Context
@@ -80,10 +81,17 @@ def refuse_unfit(context: Context, server: Server, *, data_bytes: int) -> None:
         # What lies there already is either used again or replaced.
         with session(server.conninfo, server.password) as asked:
             there_bytes = read_sizes(asked).database_bytes_before
-        room_bytes = preflight.free_bytes(server.data) + there_bytes
+        room_bytes = preflight.free_bytes(_place_of_tables(context, server.data)) + there_bytes
         problems += preflight.check_disk(data_bytes, room_bytes)
     if problems:
         raise Problems(problems)
+
+
+def _place_of_tables(context: Context, data: Path) -> Path:
+    """Where new tables go: the data folder, or the person's tablespace."""
+    system = context.variant.system
+    named = system.settings.get("default_tablespace", "")
+    return Path(system.storage.tablespaces.get(named, data))
 
 
 def _memory_problems(context: Context) -> list[str]:
