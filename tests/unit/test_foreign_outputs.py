@@ -48,7 +48,7 @@ Test execution summary:
          max:                                968.42ms
          approx.  95 percentile:               0.34ms
 """
-SYSBENCH_MASTER = """\
+SYSBENCH_NEWEST = """\
 sysbench 1.1.0 (using bundled LuaJIT 2.1.0-beta3)
 
 Running the test with following options:
@@ -180,7 +180,7 @@ def test_a_report_of_sysbench() -> None:
     ("text", "version", "values"),
     [
         (SYSBENCH_04, "0.4.12", {"throughput_per_s": 29200.43, "average_us": 3420, "p95_us": 340}),
-        (SYSBENCH_MASTER, "1.1.0", {"throughput_per_s": 498.21, "p99_us": 2100, "max_us": 12030}),
+        (SYSBENCH_NEWEST, "1.1.0", {"throughput_per_s": 498.21, "p99_us": 2100, "max_us": 12030}),
     ],
 )  # fmt: skip
 def test_other_versions_of_sysbench(text: str, version: str, values: dict[str, float]) -> None:
@@ -190,7 +190,7 @@ def test_other_versions_of_sysbench(text: str, version: str, values: dict[str, f
 
 
 def test_two_reports_of_sysbench_in_one_file() -> None:
-    readings = sysbench.read_text(SYSBENCH_04 + SYSBENCH_MASTER, "a.txt")
+    readings = sysbench.read_text(SYSBENCH_04 + SYSBENCH_NEWEST, "a.txt")
     assert [each.circumstances.tool_version for each in readings] == ["0.4.12", "1.1.0"]
 
 
