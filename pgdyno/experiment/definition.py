@@ -325,6 +325,12 @@ def _told(error: Any) -> str:
             return f"unknown key; {near}"
         case "missing":
             return "missing"
+        case "dict_type" | "model_type":
+            return "must be a table"
+        case "list_type" | "tuple_type":
+            return "must be a list"
+        case "int_parsing" | "int_from_float":
+            return "must be a whole number"
         case "bool_parsing":
             return "must be true or false"
         case "bool_type" | "int_type" | "float_type" | "string_type":

@@ -28,6 +28,8 @@ def not_toml(path: Path, text: str, said: str) -> str:
     """A decoder's message with its place in front, as in every other problem."""
     match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", said)
     message = match[1] if match else said
+    if message == "Cannot overwrite a value":
+        message = "this key stands in the file twice"
     line = (match and match[2]) or len(text.rstrip().splitlines())
     return f"{path}:{line}: {message[:1].lower()}{message[1:]}"
 
@@ -46,7 +48,7 @@ def without(raw: Mapping[str, Any], places: Sequence[KeyPath]) -> dict[str, Any]
     """
     copy = deepcopy(dict(raw))
     for place in places:
-        *above, last = place if place[0] == "variants" else _whole_key(place)
+        *above, last = place if _leaves_the_rest(place) else _whole_key(place)
         table: Any = copy
         for key in above:
             table = table[key] if _holds(table, key) else None
@@ -57,6 +59,12 @@ def without(raw: Mapping[str, Any], places: Sequence[KeyPath]) -> dict[str, Any]
         else:
             table[last] = {}
     return copy
+
+
+def _leaves_the_rest(place: KeyPath) -> bool:
+    """Whether the table around this place stays one without it; a response needs its metric."""
+    of_response = place[0] == "responses" and len(place) == 3 and place[2] != "metric"
+    return place[0] == "variants" or of_response
 
 
 def _whole_key(place: KeyPath) -> KeyPath:
