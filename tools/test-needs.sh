@@ -7,6 +7,11 @@ missing=""
 command -v chromium >/dev/null || missing="$missing chromium"
 command -v chromedriver >/dev/null || missing="$missing chromium-driver"
 ls /usr/lib/postgresql/*/bin/pgbench >/dev/null 2>&1 || missing="$missing postgresql"
+PATH=$PATH:/usr/sbin:/sbin
+command -v pgpool >/dev/null || missing="$missing pgpool2"
+command -v pgbouncer >/dev/null || missing="$missing pgbouncer"
+command -v haproxy >/dev/null || missing="$missing haproxy"
+command -v mkfs.xfs >/dev/null || missing="$missing xfsprogs"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -22,6 +27,13 @@ case "$missing" in
     fi
     ;;
 esac
+# Nor are the services of the others: nothing is started while they are installed.
+policy=/usr/sbin/policy-rc.d
+if ! [ -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    trap 'rm -f "$policy"' EXIT
+fi
 printf 'test-needs: installing%s\n' "$missing"
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086

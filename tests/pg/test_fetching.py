@@ -24,7 +24,8 @@ from pgdyno.servers.obtaining import obtain
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.provision import provision
 
-pytestmark = pytest.mark.pg
+# What asks the registry is slow, and not for every change.
+registry = pytest.mark.skipif(shutil.which("mvn") is None, reason="there is no mvn")
 
 
 @pytest.fixture
@@ -36,7 +37,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
         yield Cache()
 
 
-@pytest.mark.skipif(shutil.which("mvn") is None, reason="there is no mvn")
+@pytest.mark.slow
+@registry
 def test_a_version_that_is_named_and_not_there_is_fetched_once(cache: Cache) -> None:
     told: list[str] = []
     choice = SystemChoice(pg="9.6.24")
@@ -56,7 +58,8 @@ def test_a_version_that_is_named_and_not_there_is_fetched_once(cache: Cache) -> 
     assert not list((cache.root / "work").glob("*/"))
 
 
-@pytest.mark.skipif(shutil.which("mvn") is None, reason="there is no mvn")
+@pytest.mark.slow
+@registry
 def test_a_version_that_nobody_has_is_refused(cache: Cache) -> None:
     with pytest.raises(
         InvalidInput, match=r"9\.6\.99 is not on this machine, and .* that can be fetched"
@@ -65,6 +68,7 @@ def test_a_version_that_nobody_has_is_refused(cache: Cache) -> None:
     assert str(caught.value.hint).startswith("pgdyno servers fetch 9.6 takes the newest")
 
 
+@pytest.mark.pg
 def test_without_mvn_it_says_which_package_gives_it(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +80,7 @@ def test_without_mvn_it_says_which_package_gives_it(
         fetch("9.5", Local(), cache=cache, notice=lambda _: None)
 
 
+@pytest.mark.pg
 def test_client_programs_come_from_the_nearest_version_that_is_not_older() -> None:
     def one(version_num: int, *programs: str) -> Installation:
         return Installation(
@@ -95,6 +100,7 @@ def test_client_programs_come_from_the_nearest_version_that_is_not_older() -> No
         client_program("psql", one(190001), found)
 
 
+@pytest.mark.pg
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to another account")
 def test_copies_whose_original_is_gone_are_removed(tmp_path: Path) -> None:
     wheel = next(one for one in find_installations(Local()) if one.origin == "wheel")
