@@ -6,7 +6,7 @@ The terminal and the page say the same things in the same words, because both ta
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pgdyno.contract import ErrorSeen, Plan, Summary
 from pgdyno.experiment.store import DEFAULT_OUTPUT, Run
@@ -182,7 +182,32 @@ def server_words(documents: TrialDocuments) -> str:
         whose += f" on {place.host}"
     build = (documents.settings.build if documents.settings else None) or {}
     built = f" ({build['made']})" if "made" in build else ""
-    return f"PostgreSQL {version or 'of unknown version'}{built}, {whose}"
+    said = (
+        f"PostgreSQL {version or 'of unknown version'}{built}",
+        whose,
+        *_made_and_limited(system),
+    )
+    return ", ".join(said)
+
+
+def _made_and_limited(system: SystemChoice) -> Iterator[str]:
+    """How a private server was made, where not as usual, and what it may use at most."""
+    given = system.initdb.model_dump(exclude_none=True)
+    if given:
+        yield "made with " + " ".join(_initdb_words(name, each) for name, each in given.items())
+    if system.limits.cpu_share is not None:
+        yield f"at most {system.limits.cpu_share:g} CPUs"
+    if system.limits.memory_bytes is not None:
+        yield f"at most {format_bytes(system.limits.memory_bytes)} of memory"
+
+
+def _initdb_words(name: str, value: object) -> str:
+    """As `--initdb` takes it: `wal_segment_size=32MB`."""
+    if isinstance(value, bool):
+        return f"{name}={'on' if value else 'off'}"
+    if isinstance(value, int):
+        return f"{name.replace('_bytes', '_size')}={value // 1024**2}MB"
+    return f"{name}={value}"
 
 
 def load_words(load: LoadChoice, plan: Plan | None) -> str:

@@ -8,11 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+import tomli_w
 from rich.console import Console
 
 from pgdyno.contract import Failed, Series
 from pgdyno.experiment.store import Run
-from pgdyno.model import GeneratorUse
+from pgdyno.model import GeneratorUse, InitdbChoice, Limits, SettingValue, SystemChoice
 from pgdyno.reports import wording
 from pgdyno.reports.terminal import as_json, render_summary
 from tests.builders import RunOptions, build_run
@@ -109,6 +110,26 @@ def test_notices_are_told(tmp_path: Path) -> None:
     stored.write("trial.json", stored.trial.model_copy(update={"notices": (said,)}))
     assert "notice: observer of disk was left out: /proc/diskstats [x]␛[31m" in printed(run)
     assert as_json(run)["trials"][0]["notices"] == [said]
+
+
+def test_how_a_server_was_made_and_limited_and_what_was_set_is_told(tmp_path: Path) -> None:
+    run = build_run(tmp_path, RunOptions(duration_s=3, warmup_s=0))
+    stored = run.trials[0]
+    settings = stored.settings
+    assert settings is not None
+    chosen = SettingValue(name="work_mem", value="8MB", default="4MB", source="configuration file")
+    stored.write("settings.json", settings.model_copy(update={"non_default": (chosen,)}))
+    system = SystemChoice(
+        initdb=InitdbChoice(checksums=True, wal_segment_bytes=32 * 1024**2),
+        limits=Limits(cpu_share=0.5, memory_bytes=2 * 1024**3),
+    )
+    variant = run.experiment.variants[0].model_copy(update={"system": system})
+    document = run.experiment.model_copy(update={"variants": (variant,)})
+    text = tomli_w.dumps(document.model_dump(mode="json", exclude_none=True))
+    (run.folder / "experiment.toml").write_text(text)
+    text = " ".join(printed(run).split())
+    assert "made with checksums=on wal_segment_size=32MB, at most 0.5 CPUs, at most 2.0 GB" in text
+    assert "settings work_mem = 8MB" in text
 
 
 def test_a_trial_without_a_success_shows_no_times(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgdyno.errors import InvalidInput
 from pgdyno.experiment.factors import conflicts, with_level
+from pgdyno.experiment.system_file import with_word
 from pgdyno.model import (
     InitdbChoice,
     Limits,
@@ -69,3 +71,12 @@ def test_none_of_them_goes_with_a_dsn() -> None:
     for word, level in (("checksums", True), ("wal_folder", "/srv"), ("cpu_limit", 1)):
         (line,) = conflicts(with_level(theirs, word, level, {}))
         assert "cannot be used with dsn" in line
+
+
+def test_a_profile_stands_below_single_settings(tmp_path: Path) -> None:
+    mine = with_level(PLAIN, "set:max_connections", 50, {})
+    found = with_word(mine, "profile", "web-2016", {}, folder=tmp_path)
+    assert found.system.settings["max_connections"] == "50"
+    assert found.system.settings["shared_buffers"] == "2GB"
+    with pytest.raises(InvalidInput, match="profile 'web' does not exist"):
+        with_word(PLAIN, "profile", "web", {}, folder=tmp_path)
