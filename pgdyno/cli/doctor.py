@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pgdyno.cli.groups import write_options
 from pgdyno.cli.options import COUNT, json_option
-from pgdyno.cli.system_options import Cpus, system_of, system_options
+from pgdyno.cli.system_options import Cpus, engine_cpus_of, system_of, system_options
 from pgdyno.errors import EXIT_CHECK_FAILED
 from pgdyno.experiment.examining import Question, examine
 from pgdyno.hosts.local import Local
@@ -57,6 +57,7 @@ def doctor(*, measured: tuple[Path, ...], as_json: bool, **options: Any) -> None
     \b
       pgdyno doctor
       pgdyno doctor --pg 15 --profile osc-2014 --clients 400
+      pgdyno doctor --system pair.toml --clients 300
       pgdyno doctor --dsn "host=db.example dbname=bench" --clients 300
       pgdyno doctor --storage /srv/data
     """  # noqa: D301  (click reads the escape)
@@ -64,7 +65,7 @@ def doctor(*, measured: tuple[Path, ...], as_json: bool, **options: Any) -> None
         system=system_of(options),
         clients=options["clients"],
         protocol=options["protocol"],
-        engine_cpus=options["engine_cpus"] or (),
+        engine_cpus=engine_cpus_of(options),
         measured=measured,
     )
     findings = examine(question, Local())
