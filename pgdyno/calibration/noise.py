@@ -42,9 +42,14 @@ class KeptNoise(Noun):
     sd_log: float = Field(ge=0, description="spread of a block's log ratio")
     floor: float | None = Field(description="relative; None: one block says nothing")
 
+    @property
+    def moment(self) -> datetime:
+        """When it was measured."""
+        return datetime.fromisoformat(self.measured).astimezone(UTC)
+
     def age_s(self, now: datetime) -> float:
         """Seconds since it was measured."""
-        return (now - datetime.fromisoformat(self.measured).astimezone(UTC)).total_seconds()
+        return (now - self.moment).total_seconds()
 
     def detectable_with(self, blocks: int, *, comparisons: int = 1) -> float:
         """The smallest relative difference that so many blocks find in 8 of 10 experiments."""
@@ -78,16 +83,19 @@ def latest_noise(folder: Path, machine: Machine, workload: str, metric: str) -> 
         for each in read_noise(folder, machine)
         if each.workload == workload and each.metric == metric
     )
-    return max(found, key=lambda each: each.measured, default=None)
+    return max(found, key=lambda each: each.moment, default=None)
 
 
 def keep_noise(noise: KeptNoise, folder: Path) -> None:
-    """Add one, in the place of an older one of its kind. Raises `PgdynoError`."""
+    """Add one in the place of an older one of its kind; a newer one stays. Raises `PgdynoError`."""
 
     def kind(each: KeptNoise) -> tuple[Machine, str, str]:
         return each.machine, each.workload, each.metric
 
-    others = tuple(each for each in _read(folder) if kind(each) != kind(noise))
+    known = _read(folder)
+    if any(kind(each) == kind(noise) and each.moment > noise.moment for each in known):
+        return
+    others = tuple(each for each in known if kind(each) != kind(noise))
     path = folder / FILE_NAME
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

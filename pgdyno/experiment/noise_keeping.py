@@ -16,18 +16,7 @@ from pgdyno.calibration.noise import (
 )
 from pgdyno.experiment.comparing import Comparison
 from pgdyno.experiment.store import Run
-from pgdyno.hosts.base import Host
-from pgdyno.observers.environment import host_facts
-
-
-def machine_here(host: Host) -> Machine:
-    """The machine that a host is now."""
-    return machine_of(host_facts(host))
-
-
-def has_noise(host: Host, folder: Path) -> bool:
-    """Whether an A/A was ever run on this machine."""
-    return bool(read_noise(folder, machine_here(host)))
+from pgdyno.stats.power import blocks_that_can_decide
 
 
 def keep_floors(run: Run, comparison: Comparison, folder: Path) -> None:
@@ -41,7 +30,8 @@ def keep_floors(run: Run, comparison: Comparison, folder: Path) -> None:
     load = run.experiment.variants[0].load
     for noise in comparison.noise:
         floor = noise.floor
-        if floor.blocks < 2:
+        # One that was stopped early would take the place of a better one.
+        if floor.blocks < blocks_that_can_decide():
             continue
         keep_noise(
             KeptNoise(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from pgdyno.calibration.noise import KeptNoise, Machine, keep_noise, latest_noise, read_noise
+from pgdyno.experiment.comparing import compare
+from pgdyno.experiment.noise_keeping import keep_floors
 from pgdyno.reports.comparison import kept_noise_words
+from tests.builders import RunOptions, build_run
+from tests.comparisons import asked, side
 
 pytestmark = pytest.mark.unit
 MACHINE = Machine(cpu_model="CPU", cpus=8, memory_bytes=2**34, kernel="6.1")
@@ -29,6 +35,23 @@ def test_the_newest_of_a_kind_is_kept(tmp_path: Path) -> None:
     found = latest_noise(tmp_path, MACHINE, "tpcb", "throughput_per_s")
     assert found is not None and found.floor == 0.02
     assert len(read_noise(tmp_path, MACHINE)) == 2
+    # The report of an experiment from before says nothing about today.
+    keep_noise(floor(measured="2026-11-19T18:40:00+00:00", floor=0.5), tmp_path)
+    found = latest_noise(tmp_path, MACHINE, "tpcb", "throughput_per_s")
+    assert found is not None and found.floor == 0.02
+
+
+@pytest.mark.parametrize(("blocks", "kept"), [(5, 0), (6, 1)])
+def test_an_experiment_that_was_stopped_early_is_not_kept(
+    tmp_path: Path, blocks: int, kept: int
+) -> None:
+    run = build_run(tmp_path / "runs", RunOptions(duration_s=4, warmup_s=0))
+    values = [1000.0 + number for number in range(blocks)]
+    again = side("on (again)", values[::-1])
+    found = compare(side("on", values), [again], replace(asked(), again="on (again)"))
+    keep_floors(run, found, tmp_path / "state")
+    file = tmp_path / "state" / "noise.json"
+    assert (len(json.loads(file.read_text())["floors"]) if file.exists() else 0) == kept
 
 
 @pytest.mark.parametrize("change", [{"cpus": 4}, {"kernel": "6.2"}, {"memory_bytes": 2**33}])
