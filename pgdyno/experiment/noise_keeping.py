@@ -12,7 +12,6 @@ from pgdyno.calibration.noise import (
     keep_noise,
     latest_noise,
     machine_of,
-    read_noise,
 )
 from pgdyno.experiment.comparing import Comparison
 from pgdyno.experiment.store import Run
