@@ -34,7 +34,9 @@ from pgdyno.experiment.toml_shape import line_of, not_toml, place_of, spelled, w
 from pgdyno.model import Limits, PoolerChoice, StandbyChoice, StorageChoice, SystemChoice, Variant
 from pgdyno.servers import replication
 from pgdyno.servers.initdb_options import initdb_choice
+from pgdyno.servers.poolers.settings_file import read_pooler_file
 from pgdyno.servers.profiles import settings_from
+from pgdyno.servers.settings_file import SettingsFile
 
 HINT: Final = "docs/servers.md describes the file"
 
@@ -111,6 +113,9 @@ class PoolerTable(_Placed):
     kind: Literal["pgpool", "pgbouncer", "haproxy"]
     mode: Literal["session", "transaction", "statement"] | None = None
     backends: list[str] = Field(default=[], description="roles of the servers it sends to")
+    settings_file: str | None = Field(
+        default=None, description="settings as in pgpool.conf or pgbouncer.ini"
+    )
 
 
 class EngineTable(Noun):
@@ -218,6 +223,7 @@ def _meant(file: SystemFile, folder: Path) -> WrittenSystem:
     server = file.server
     settings_file = None if server.settings_file is None else folder / server.settings_file
     settings = settings_from(server.profile, settings_file, server.settings)
+    pooler, notices = _pooler(file.pooler, folder)
     system = SystemChoice(
         pg=server.pg,
         settings=settings.settings,
@@ -237,9 +243,11 @@ def _meant(file: SystemFile, folder: Path) -> WrittenSystem:
         limits=server.limits,
         standbys=tuple(_standbys(file.standbys)),
         quorum=file.quorum,
-        pooler=None if file.pooler is None else _pooler(file.pooler),
+        pooler=pooler,
     )
-    return WrittenSystem(system=system, engine_cpus=file.engine.cpus, notices=settings.notices)
+    return WrittenSystem(
+        system=system, engine_cpus=file.engine.cpus, notices=(*settings.notices, *notices)
+    )
 
 
 def _standbys(tables: list[StandbyTable]) -> Iterator[StandbyChoice]:
@@ -252,10 +260,17 @@ def _standbys(tables: list[StandbyTable]) -> Iterator[StandbyChoice]:
         )
 
 
-def _pooler(table: PoolerTable) -> PoolerChoice:
-    return PoolerChoice(
+def _pooler(table: PoolerTable | None, folder: Path) -> tuple[PoolerChoice | None, tuple[str, ...]]:
+    """The pooler, and a line for each setting of its own file that is left out."""
+    if table is None:
+        return None, ()
+    read = SettingsFile(settings={})
+    if table.settings_file is not None:
+        read = read_pooler_file(table.kind, folder / table.settings_file)
+    choice = PoolerChoice(
         kind=table.kind, mode=table.mode, backends=tuple(table.backends), **_common(table)
     )
+    return choice.model_copy(update={"settings": read.settings | table.settings}), read.notices
 
 
 def _common(table: _Placed) -> Mapping[str, Any]:

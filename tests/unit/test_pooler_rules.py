@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.errors import InvalidInput, Problems
+from pgdyno.experiment.system_file import read_system_file
 from pgdyno.model import PoolerChoice
 from pgdyno.observers.poolers import POOLER, rows_of
 from pgdyno.servers.poolers.asking import haproxy_answer, pgbouncer_answer, pgpool_answer
@@ -21,6 +22,7 @@ from pgdyno.servers.poolers.kinds import KINDS
 from pgdyno.servers.poolers.pgpool import differences
 from pgdyno.servers.poolers.planning import backend_roles, settings_for
 from pgdyno.servers.poolers.programs import Program
+from pgdyno.servers.poolers.settings_file import parse_pooler_file
 from pgdyno.servers.poolers.translation import translate
 
 pytestmark = pytest.mark.unit
@@ -95,6 +97,33 @@ def test_an_old_pgpool_configuration_balances_again_and_each_ignored_name_is_tol
     assert translate(old, facts_of("pgpool"), (4, 1, 2)).settings == {
         name: value for name, value in old.items() if name != "print_timestamp"
     }
+
+
+def test_a_file_as_published_is_read_without_its_places(tmp_path: Path) -> None:
+    (tmp_path / "pgpool.conf").write_text(
+        "listen_addresses='*' # all\nbackend_hostname0 = 'one'\nbackend_weight0 = 1\n"
+        "num_init_children = 150 // most clients\nmaster_slave_mode = on\n"
+    )
+    (tmp_path / "system.toml").write_text(
+        '[[standbys]]\n[pooler]\nkind = "pgpool"\nsettings_file = "pgpool.conf"\n'
+        "settings = { num_init_children = 32 }\n"
+    )
+    found = read_system_file(tmp_path / "system.toml")
+    assert found.system.pooler is not None
+    assert found.system.pooler.settings == {
+        "backend_weight0": "1",
+        "num_init_children": "32",
+        "master_slave_mode": "on",
+    }
+    assert ["listen_addresses" in found.notices[0], "backend_hostname0" in found.notices[1]] == [
+        True,
+        True,
+    ]
+    ini = "[databases]\nx = host=y\n[pgbouncer]\nlisten_port = 1\nmax_client_conn = 7\n"
+    read = parse_pooler_file("pgbouncer", ini, "pgbouncer.ini")
+    assert (read.settings, len(read.notices)) == ({"max_client_conn": "7"}, 2)
+    with pytest.raises(InvalidInput, match="lines are given as settings"):
+        parse_pooler_file("haproxy", "global\n", "haproxy.cfg")
 
 
 @pytest.mark.parametrize(
