@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from pgdyno.errors import InvalidInput, Problems, nearest_hint
 from pgdyno.model import InitdbChoice
+from pgdyno.servers.translation import comparable_locale
 from pgdyno.units import format_bytes, parse_bytes
 
 DEFAULT_OPTIONS: Final = ("--encoding=UTF8", "--locale=C")
@@ -64,6 +65,24 @@ def initdb_choice(given: Mapping[str, str]) -> InitdbChoice:
 def initdb_options(choice: InitdbChoice, version_num: int) -> tuple[str, ...]:
     """Options of that version's initdb; raises `Problems` for what it cannot do."""
     problems = list(_problems(choice, version_num))
+    if problems:
+        raise Problems(problems)
+    return tuple(_options(choice, version_num))
+
+
+def check_initdb(
+    choice: InitdbChoice, version_num: int, locales: frozenset[str] | None
+) -> tuple[str, ...]:
+    """The options, where that version and this machine can do them; raises `Problems` where not.
+
+    `locales` are those installed, as `comparable_locale` writes them; None: nobody knows.
+    """
+    problems = list(_problems(choice, version_num))
+    foreign = choice.locale is not None and choice.locale_provider in {None, "libc"}
+    if foreign and locales is not None:
+        name = choice.locale or "C"
+        if name not in {"C", "POSIX"} and comparable_locale(name) not in locales:
+            problems.append(f"locale '{name}' is not installed: locale -a lists those that are")
     if problems:
         raise Problems(problems)
     return tuple(_options(choice, version_num))

@@ -17,11 +17,12 @@ from pgdyno.errors import InvalidInput, PgdynoError
 from pgdyno.hosts.base import Command, Host
 from pgdyno.model import HostFacts, SystemChoice
 from pgdyno.queries import query_for
-from pgdyno.servers import initdb_options, preflight
+from pgdyno.servers import preflight
 from pgdyno.servers.base import ENGINE, POOLER, PRIMARY, SERVER
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.findings import Finding
-from pgdyno.servers.settings import check_settings, understood
+from pgdyno.servers.initdb_options import check_initdb
+from pgdyno.servers.settings import check_settings, installed_locales, understood
 from pgdyno.units import format_bytes, parse_bytes
 
 _DEADLINE_S: Final = 20.0
@@ -65,7 +66,7 @@ def judge_system(
     """
     yield Finding(section="system", name="PostgreSQL", value=facts.version)
     for line in facts.problems:
-        yield _finding("settings", "refused", "problem", line)
+        yield _finding("refused", "settings or initdb", "problem", line)
     if facts.notices:
         told = "\n".join(line.removeprefix("setting ") for line in facts.notices)
         yield _finding("settings", f"{len(facts.notices)} translated", "consider", told)
@@ -112,8 +113,11 @@ def describe_private(choice: SystemChoice, installation: Installation, host: Hos
     notices: tuple[str, ...] = ()
     settings = dict(choice.settings)
     try:
+        check_initdb(choice.initdb, installation.version_num, installed_locales(host))
+    except InvalidInput as error:
+        problems += error.message.splitlines()
+    try:
         check_settings(settings, installation, host, None)
-        initdb_options.initdb_options(choice.initdb, installation.version_num)
         told = understood(settings, installation.version_num, host)
         settings, notices = told.settings, told.notices
     except InvalidInput as error:

@@ -19,13 +19,13 @@ from pgdyno.servers import limits, orphans, preflight, replication
 from pgdyno.servers.base import Server
 from pgdyno.servers.binaries import Installation
 from pgdyno.servers.cluster import Cluster, ClusterChoice, Origin, cluster_folders
-from pgdyno.servers.initdb_options import initdb_options
+from pgdyno.servers.initdb_options import check_initdb
 from pgdyno.servers.obtaining import obtain
 from pgdyno.servers.postmaster import Ending, running
 from pgdyno.servers.privileges import server_user
 from pgdyno.servers.readable import readable_by
 from pgdyno.servers.remote import connect_remote
-from pgdyno.servers.settings import check_settings
+from pgdyno.servers.settings import check_settings, installed_locales
 from pgdyno.servers.storage import place_storage
 
 
@@ -98,7 +98,7 @@ def cluster_choice(
     installation = readable_by(obtain(choice.pg, host, notice), user, host)
     settings = settings_of(choice, installation)
     check_settings(settings, installation, host, user)
-    initdb_options(choice.initdb, installation.version_num)  # Refuses what it cannot do.
+    check_initdb(choice.initdb, installation.version_num, installed_locales(host))
     place_storage(choice.storage, orphans.FOLDER_PREFIX, None)
     return ClusterChoice(
         installation=installation,

@@ -144,7 +144,7 @@ def test_all_that_a_run_would_refuse_is_a_problem() -> None:
     facts = replace(SYSTEM, problems=("setting 'x' does not exist",), creates=False)
     problems = [each for each in system(choice, facts, 400) if each.verdict == "problem"]
     assert [each.name for each in problems] == [
-        *("settings", "connections", "memory", "placement", "rights"),
+        *("refused", "connections", "memory", "placement", "rights"),
     ]
     assert "--set max_connections=400" in str(problems[1].advice)
 

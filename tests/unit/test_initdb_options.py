@@ -6,7 +6,12 @@ import pytest
 
 from pgdyno.errors import Problems
 from pgdyno.model import InitdbChoice
-from pgdyno.servers.initdb_options import DEFAULT_OPTIONS, initdb_choice, initdb_options
+from pgdyno.servers.initdb_options import (
+    DEFAULT_OPTIONS,
+    check_initdb,
+    initdb_choice,
+    initdb_options,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -61,3 +66,13 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 def test_what_a_version_cannot_do(choice: InitdbChoice, version_num: int, told: str) -> None:
     with pytest.raises(Problems, match=told):
         initdb_options(choice, version_num)
+
+
+def test_a_locale_that_is_not_installed_is_told_before_anything_is_made() -> None:
+    here = frozenset({"C.utf8", "en_US.utf8"})
+    for name in ("C", "C.UTF-8", "en_US.utf8"):
+        check_initdb(InitdbChoice(locale=name), 150018, here)
+    with pytest.raises(Problems, match="locale 'de_DE' is not installed"):
+        check_initdb(InitdbChoice(locale="de_DE"), 150018, here)
+    check_initdb(InitdbChoice(locale="de_DE"), 150018, None)
+    check_initdb(InitdbChoice(locale="de", locale_provider="icu", icu_locale="de"), 150018, here)
