@@ -15,6 +15,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from pgdyno.engine import find_engine
+from pgdyno.foreign.pgbench_document import read_document
+from pgdyno.reports.pgbench_page import render_pgbench_page
 
 pytestmark = pytest.mark.pg
 
@@ -72,6 +74,36 @@ def test_several_sessions_make_the_same_tables(database: str, tmp_path: Path) ->
     assert left(database) == (*found[0][:-1], 1)
 
 
+def test_rows_of_range_partitions_are_frozen(database: str, tmp_path: Path) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        found = connection.execute(
+            "SELECT FROM pg_available_extensions WHERE name = 'pg_visibility'"
+        ).fetchone()
+        if found is None:
+            pytest.skip("the server comes without pg_visibility")
+        connection.execute("CREATE EXTENSION pg_visibility")
+        status, _, err = ended(database, "-i -q -s 1 -I dtg --partitions 3", tmp_path)
+        assert status == 0, err
+        pages = connection.execute(
+            "SELECT relname, relkind, (pg_visibility_map_summary(oid)).all_frozen,"
+            "       pg_relation_size(oid) / current_setting('block_size')::int"
+            " FROM pg_class WHERE relname ~ '^pgbench_accounts_.$' ORDER BY relname"
+        ).fetchall()
+        rows = connection.execute(
+            "SELECT tableoid::regclass::text, min(aid), max(aid), count(*), max(bid)"
+            " FROM pgbench_accounts GROUP BY tableoid ORDER BY 1"
+        ).fetchall()
+    assert [(name, kind) for name, kind, _, _ in pages] == [
+        (f"pgbench_accounts_{number}", "r") for number in (1, 2, 3)
+    ]
+    assert all(frozen == size > 0 for _, _, frozen, size in pages), pages
+    assert rows == [
+        ("pgbench_accounts_1", 1, 33_334, 33_334, 1),
+        ("pgbench_accounts_2", 33_335, 66_668, 33_334, 1),
+        ("pgbench_accounts_3", 66_669, 100_000, 33_332, 1),
+    ]
+
+
 def test_ctrl_c_cancels_the_initialisation(database: str, tmp_path: Path) -> None:
     with started(database, "-i -s 100 -I dtg", tmp_path) as process:
         assert process.stderr is not None
@@ -111,6 +143,10 @@ def test_json_histograms_and_log_tell_what_the_report_tells(database: str, tmp_p
         response_time["mean_us"] / 1000, abs=0.0006
     )
     assert float(report["tps"]) == pytest.approx(total["tps"], rel=1e-6)
+    page = render_pgbench_page(read_document(tmp_path / "run.json"), "run")
+    assert "<title>run · pgbench · pgdyno</title>" in page
+    assert "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;" in page
+    assert page.count('<figure class="track" data-panel="') == 2
     lines = [
         line.split() for path in tmp_path.glob("log.*") for line in path.read_text().splitlines()
     ]
