@@ -222,7 +222,8 @@ def test_pgbouncer_lets_few_work_for_many_only_where_it_pools_transactions() -> 
     (problem,) = fit(
         capacity("pgbouncer", "transaction"), demand(101, protocol="extended")
     ).problems
-    assert "max_client_conn = 100 serves 100 clients and refuses more" in problem
+    assert "max_client_conn = 100 serves 99 clients and refuses more" in problem
+    assert "set max_client_conn to 102" in problem
 
 
 @pytest.mark.parametrize(

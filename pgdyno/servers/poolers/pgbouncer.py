@@ -76,6 +76,8 @@ class Pgbouncer:
             keeps=mode == "session",
             to_each_server=caps[narrowest],
             worst=caps[narrowest],
+            # It lets its console in beyond the limit, and counts it.
+            observers=1,
             mode=mode,
             prepared=None if mode == "session" else self._no_prepared(plan, defaults),
             backends=tuple(backend.role for backend in plan.backends),
