@@ -97,9 +97,9 @@ class Grouping:
 def _made(system: SystemChoice) -> tuple[object, ...]:
     """What a loaded state is made with, and what its server is started with once and for all."""
     where = (system.data, system.storage, system.tcp, system.port)
-    return (*where, system.initdb, system.limits)
+    return (*where, system.initdb)
 
 
 def _around(system: SystemChoice) -> tuple[object, ...]:
     """What is around a server while it runs a trial."""
-    return system.cpus, system.standbys, system.quorum, system.pooler
+    return system.cpus, system.limits, system.standbys, system.quorum, system.pooler
