@@ -129,7 +129,7 @@ def slot(primary: Server, standby: StandbyChoice) -> Iterator[str | None]:
 
 def drop_slots(primary: Server) -> None:
     """Drop slots of ours that nobody uses: one that is left would keep WAL for ever."""
-    for row in _ask(primary, "abandoned_slots", {"prefix": _SLOT_PREFIX}):
+    for row in _ask(primary, "abandoned_slots"):
         _run(primary, "select pg_drop_replication_slot(%s)", [row[0]])
 
 
@@ -209,8 +209,8 @@ def _position(server: Server, question: str) -> int:
     return 0 if position_bytes is None else int(position_bytes)
 
 
-def _ask(server: Server, question: str, values: dict[str, Any] | None = None) -> list[Any]:
-    return _run(server, query_for(question, server.version_num), values)
+def _ask(server: Server, question: str) -> list[Any]:
+    return _run(server, query_for(question, server.version_num))
 
 
 def _run(server: Server, statement: str, values: Any = None) -> list[Any]:

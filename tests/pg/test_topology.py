@@ -13,20 +13,25 @@ from psycopg.conninfo import conninfo_to_dict
 from pgdyno.durability.classes import classify
 from pgdyno.errors import Problems
 from pgdyno.experiment.store import StoredTrial, list_runs
+from pgdyno.experiment.system_levels import standbys
 from pgdyno.hosts.local import Local
 from pgdyno.model import StandbyChoice, SystemChoice
 from pgdyno.observers import durability_facts as facts
+from pgdyno.observers.replication import REPLAY, REPLICATION
 from pgdyno.observers.session import session
 from pgdyno.servers import processes
 from pgdyno.servers.base import Server, System
+from pgdyno.servers.binaries import find_installations
 from pgdyno.servers.orphans import Ledger
 from pgdyno.servers.provision import provision
+from pgdyno.servers.replication import await_replay
 from pgdyno.servers.topology import surround
 from tests.pg.commands import Place
 from tests.pg.test_run_interrupted import start_until
 
 pytestmark = pytest.mark.pg
 
+MAJORS = [one.major for one in find_installations(Local()) if one.problem is None]
 PAIR = (
     StandbyChoice(name="standby-1", synchronous=True, slot=True, settings={"work_mem": "7MB"}),
     StandbyChoice(name="standby-2", cpus=(0,)),
@@ -98,6 +103,29 @@ def test_what_a_commit_is_worth(system: System, commit: str, durability_class: s
     if commit == "remote_apply":
         (one, _) = system.standbys.values()
         assert ask(one, "select count(*) > 0 from seen where n = 2") == [(True,)]
+
+
+@pytest.mark.parametrize("major", [min(MAJORS, key=float), max(MAJORS, key=float)])
+def test_the_oldest_and_the_newest_have_standbys(major: str, tmp_path: Path) -> None:
+    choice = SystemChoice(pg=major, standbys=standbys("1 synchronous with slots")[0])
+    ledger = Ledger(tmp_path)
+    with (
+        provision(choice, Local(), ledger=ledger) as server,
+        surround(server, choice, Local(), notice=print, ledger=ledger) as system,
+    ):
+        ask(server, "create table here as select 1 as n")
+        await_replay(server, system.standbys)
+        (standby,) = system.standbys.values()
+        assert ask(standby, "select n from here") == [(1,)]
+        with session(server.conninfo) as asked:
+            (row,) = asked.ask("replication")
+            assert list(row) == [column.name for column in REPLICATION.columns]
+            assert (row["standby"], row["sync_state"]) == ("standby-1", "sync")
+        with session(standby.conninfo) as asked:
+            row = asked.ask_one("replay")
+            assert list(row) == [column.name for column in REPLAY.columns]
+            assert int(str(row["received_bytes"])) >= int(str(row["replayed_bytes"])) > 0
+    assert list(ledger.entries()) == []
 
 
 def tables_of(stored: StoredTrial) -> dict[str, list[dict[str, object]]]:
