@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pgdyno.errors import PgdynoError, Problems, nearest_hint
+from pgdyno.errors import InvalidInput, PgdynoError, Problems, nearest_hint
 from pgdyno.hosts.base import Command, Host
 from pgdyno.model import PoolerChoice
-from pgdyno.servers import orphans
+from pgdyno.servers import limits, orphans
 from pgdyno.servers.base import Pooler
 from pgdyno.servers.poolers.asking import ask_once
 from pgdyno.servers.poolers.base import Backend, Capacity, Fault, Plan
@@ -58,6 +58,8 @@ def judge(choice: PoolerChoice, roles: Sequence[str], host: Host, ledger: orphan
     program = find_program(kind.facts, host)
     chosen = backend_roles(choice, roles)
     translated = settings_for(choice, kind.facts, program)
+    if reason := limits.why_not(choice.limits):
+        raise InvalidInput(f"{choice.kind}: {reason}")
     with lodging(program, host, ledger) as place:
         plan = Plan(
             program=program,
