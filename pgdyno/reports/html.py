@@ -32,6 +32,7 @@ from pgdyno.reports.documents import RunDocuments, TrialDocuments, read_run
 from pgdyno.reports.inventory import Inventory, inventory
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.pooling import pooling
+from pgdyno.reports.replication import lags
 from pgdyno.reports.resource_panels import resource_panels
 from pgdyno.reports.resources import HostCpu, Traffic, host_cpus, traffic
 from pgdyno.reports.terms import DURABILITY_NAMES, TITLES
@@ -82,6 +83,7 @@ class TrialView:
     host_cpus: list[HostCpu]
     cpu_lines: list[CpuLine]
     pooling: list[tuple[str, str]]
+    lags: list[tuple[str, str]]
     traffic: list[Traffic]
 
 
@@ -161,6 +163,7 @@ def trial_view(documents: TrialDocuments) -> TrialView:
         host_cpus=host_cpus(documents, axis) if axis else [],
         cpu_lines=cpu_lines(documents, axis) if axis else [],
         pooling=pooling(documents, measure(documents), axis),
+        lags=lags(documents, axis),
         traffic=traffic(documents, axis) if axis else [],
     )
 

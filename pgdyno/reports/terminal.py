@@ -24,6 +24,7 @@ from pgdyno.reports.inventory import settings_words
 from pgdyno.reports.json_document import as_json
 from pgdyno.reports.measured import Measured, measure
 from pgdyno.reports.pooling import pooling
+from pgdyno.reports.replication import lags
 from pgdyno.reports.timeline import time_axis
 from pgdyno.units import (
     format_bytes,
@@ -75,6 +76,8 @@ def _render_trial(documents: TrialDocuments, console: Console, *, of: int) -> No
         _types(console, documents.summary)
         _statements(console, documents.summary)
         _errors(console, documents.summary)
+    if behind := lags(documents, time_axis(documents)):
+        _pairs(console, behind)
     if lines := pooling(documents, measured, time_axis(documents)):
         _pairs(console, lines)
     _cpu(console, documents, measured)
