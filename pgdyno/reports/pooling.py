@@ -1,8 +1,9 @@
 """What a pooler did with the load, in words: clients that were active, and who got the statements.
 
-How many clients were active is computed, N = X·R: clients that a pooler keeps waiting are in no
-transaction, and without a pooler that shows nowhere else. Which server got how much is the pooler's
-own count of statements where it has one, else the servers' count of commits.
+How many clients were active is computed, N = X·R: one that a pooler leaves without an answer to its
+start-up is in no transaction, which shows nowhere else; one that waits inside its transaction is
+active, and its waiting is told. Which server got how much is the pooler's own count of statements
+where it has one, else the servers' count of commits.
 """
 
 from __future__ import annotations
