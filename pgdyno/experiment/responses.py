@@ -66,7 +66,7 @@ _ALL: Final = (
     Metric(name="skipped_share", unit="share", direction="lower", words="skipped transactions"),
     Metric(
         name="server_cpu_us_per_transaction", unit="µs", direction="lower",
-        words="CPU time of the server for a transaction",
+        words="CPU time of servers and pooler for a transaction",
     ),
     Metric(
         name="engine_cpu_us_per_transaction", unit="µs", direction="lower",
