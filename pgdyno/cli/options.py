@@ -51,7 +51,7 @@ class Assignment(click.ParamType[tuple[str, str]]):
 
 
 class Warmup(click.ParamType[tuple[float, bool]]):
-    """A warm-up, `10s`, `steady` or `steady:30s`: seconds at most, and whether it may end sooner."""
+    """A warm-up, `10s`, `steady` or `steady:30s`: seconds at most; whether it may end sooner."""
 
     name = "10s|steady[:MAX]"
 

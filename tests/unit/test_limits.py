@@ -1,4 +1,4 @@
-"""Control groups: where they can be made, from the kernel's own texts, and what is written there."""
+"""Control groups: where they can be made, from the kernel's own texts; what is written there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of server settings: postgresql.conf's syntax, both kinds of comments, all faults at once."""
+"""Files of server settings: postgresql.conf's syntax, both kinds of comments, all faults."""
 
 from __future__ import annotations
 
