@@ -157,7 +157,8 @@ def _length(experiment: Experiment, plan: ExperimentPlan) -> str:
     )
     stopping = experiment.stopping
     if stopping.policy == "precision":
-        return f"at most {whole}; it ends when every effect is known to ± {100 * stopping.precision:g} %"
+        known = f"± {100 * (stopping.precision or 0.0):g} %"
+        return f"at most {whole}; it ends when every effect is known to {known}"
     if stopping.policy == "budget":
         return f"{whole}: what fits into {format_duration_s(stopping.budget_s or 0.0)}"
     return whole
